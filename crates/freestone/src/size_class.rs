@@ -1,13 +1,14 @@
 //! Size classes: which block size serves each request.
 //!
 //! ```text
-//! class      0   1  …  15 │  16   17  …   23 │  24 …  31 │ … │  48    49   50 …   55 │ … │    64 …    71
-//! block     16  32  … 256 │ 288  320  …  512 │ 576 … 1024│ … │ 4368 4672 5120 … 8192 │ … │ 18432 … 32768     bytes
-//! step            16      │        32        │     64    │ … │      272 to 768       │ … │      2048
+//! class      0   1  …  15 │  16   17  …   23 │  24 …  31 │ … │  48    49   50 …   55 │ … │    64 …    69    70 │    71
+//! block     16  32  … 256 │ 288  320  …  512 │ 576 … 1024│ … │ 4368 4672 5120 … 8192 │ … │ 18432 … 28672 32768 │ 32784     bytes
+//! step            16      │        32        │     64    │ … │      272 to 768       │ … │       2048     4096 │    16
 //! ```
 //!
 //! Steps of 16 bytes up to 256, then 8 steps per doubling up to 32 KiB, equal but for those from 4 KiB on ([`STEPS_FROM_4_KIB`]): above 128 bytes at
-//! most 12.5 % of a block is wasted (`size_class/tests.rs` computes it for every size). Source: mimalloc's bins have the same eight steps per doubling; jemalloc's size classes have four.
+//! most 12.5 % of a block is wasted. The last class is the class of no size: a watched heap, whose blocks have trailers, serves from it what fills a block of 32 KiB,
+//! as the buffers of many programs do (`size_class/tests.rs` computes it for every size). Source: mimalloc's bins have the same eight steps per doubling; jemalloc's size classes have four.
 //!
 //! Invariants: block sizes are multiples of 16 and rise with the class; the class of a size is the smallest whose block holds it.
 //! Layer: the lowest of the heap; pure arithmetic, evaluated at compile time where it can be.
@@ -16,6 +17,9 @@ use freestone_base::units::Pages;
 
 /// Number of size classes.
 pub(crate) const N_CLASSES: usize = 72;
+
+/// The class for sizes up to [`SMALL_MAX`] and a trailer.
+pub(crate) const LAST_CLASS: usize = N_CLASSES - 1;
 
 /// The largest size served by a size class, in bytes; larger requests get large blocks.
 pub(crate) const SMALL_MAX: usize = 32 * 1024;
@@ -70,6 +74,8 @@ const fn block_bytes_table() -> [u32; N_CLASSES] {
         } as u32;
         class += 1;
     }
+    table[LAST_CLASS - 1] = SMALL_MAX as u32;
+    table[LAST_CLASS] = (SMALL_MAX + GRANULE_BYTES) as u32;
     table
 }
 
@@ -98,7 +104,7 @@ const fn reciprocal_table() -> [u64; N_CLASSES] {
     table
 }
 
-const _: () = assert!(block_bytes_table()[N_CLASSES - 1] as usize == SMALL_MAX);
+const _: () = assert!(class_table()[SMALL_MAX / GRANULE_BYTES] as usize == LAST_CLASS - 1);
 
 /// The class that serves `size` bytes; `size` must be at most [`SMALL_MAX`]. Size 0 is served like 1.
 #[inline(always)]

@@ -256,7 +256,8 @@ pub unsafe trait Os: Sync {
     /// - The range is ready, and made of whole OS pages.
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, how: Prefault) -> Result<(), Errno>;
 
-    /// Ready → guarded: every access to the range faults. A purge changes nothing about that; releasing the range ends it.
+    /// Ready → guarded: every access to the range faults. A purge changes nothing about that; releasing the range ends it. By markers, what memory the range
+    /// has goes back, and it reads as zero when it is ready again; by access rights it keeps it.
     ///
     /// # Errors
     /// [`Errno::INVAL`] if the kernel has no markers, or the memory is locked; [`Errno::NOMEM`] at the limit of mappings.

@@ -42,7 +42,7 @@ pub fn allocate_as(size: usize, family: Family) -> *mut u8 {
         if !block.is_null() {
             return block;
         }
-        return allocate_small(size, 1, family);
+        return allocate_small(size, family);
     }
     allocate_large(size, family)
 }
@@ -65,16 +65,24 @@ pub unsafe fn allocate_below(size: usize, bound: usize) -> *mut u8 {
     current::get().pop(class_of(size))
 }
 
-/// Allocates a small block when the bin was empty, or the thread has no heap. `align` is a power of two.
+/// Allocates a small block, aligned to 16, when the bin was empty, or the thread has no heap.
 #[cold]
 #[inline(never)]
 #[must_use]
-fn allocate_small(size: usize, align: usize, family: Family) -> *mut u8 {
-    let block = current::get().at_hand(Request::new(size, align, family));
-    if block.is_null() { allocate_not_at_hand(size, align, family) } else { block }
+fn allocate_small(size: usize, family: Family) -> *mut u8 {
+    let block = current::get().at_hand(size, family);
+    if block.is_null() { allocate_cleared(size, family) } else { block }
 }
 
-/// Allocates a small block when this thread's heap is not watched, or has none at hand, or the thread's calls are recorded.
+/// As [`allocate_small`], when this thread's heap is not watched, clears freed blocks, or has no block at hand.
+#[inline(never)]
+fn allocate_cleared(size: usize, family: Family) -> *mut u8 {
+    let block = current::get().cleared_at_hand(size, family);
+    if block.is_null() { allocate_not_at_hand(size, 1, family) } else { block }
+}
+
+/// Allocates a small block when this thread's heap is not watched, or has none at hand, or the thread's calls are recorded. `align` is a power of two.
+#[cold]
 #[inline(never)]
 fn allocate_not_at_hand(size: usize, align: usize, family: Family) -> *mut u8 {
     match recording::recorded() {
@@ -164,7 +172,13 @@ pub unsafe fn allocate_aligned_as(size: usize, align: usize, family: Family) -> 
     match class_of_aligned(size, align) {
         Some(class) => {
             let block = current::get().pop(class);
-            if block.is_null() { allocate_small(size, align, family) } else { block }
+            if !block.is_null() {
+                block
+            } else if align <= GRANULE_BYTES {
+                allocate_small(size, family)
+            } else {
+                allocate_not_at_hand(size, align, family)
+            }
         }
         None => allocate_any_recorded(Request::new(size, align, family)),
     }
@@ -203,11 +217,13 @@ pub(crate) unsafe fn allocate_zeroed_as(size: usize, align: usize, family: Famil
 #[cold]
 #[inline(never)]
 fn allocate_zeroed_slow(size: usize, align: usize, family: Family) -> *mut u8 {
-    let at_hand = current::get().at_hand(Request::new(size, align, family));
-    if !at_hand.is_null() {
-        // SAFETY: the block was allocated for `size` bytes just now, and no other code has it.
-        unsafe { at_hand.write_bytes(0, size) };
-        return at_hand;
+    if size <= SMALL_MAX && align <= GRANULE_BYTES && current::get().has_at_hand() {
+        let block = allocate_small(size, family);
+        if !block.is_null() {
+            // SAFETY: the block was allocated for `size` bytes just now, and no other code has it.
+            unsafe { block.write_bytes(0, size) };
+        }
+        return block;
     }
     if let Some(record) = recording::recorded() {
         return recording::allocate(record, recording::kind(family, true), Asked { size, align }, || {

@@ -207,14 +207,30 @@ unsafe fn free_checked(block: *mut u8, claim: Claim) {
 /// - As for [`free`]; `block` is not null.
 #[inline(never)]
 unsafe fn free_local(block: *mut u8, claim: Claim) {
-    let heap = current::get();
     // SAFETY: no code uses the block any more (this function's contract).
-    if unsafe { heap.free_watched(block, claim) } {
-        return;
+    if unsafe { !current::get().free_watched(block, claim) } {
+        // SAFETY: this function's contract is that of `free_elsewhere`.
+        unsafe { free_elsewhere(block, claim) };
     }
-    if heap.own().is_none() {
-        if let Some(record) = recording::recorded() {
-            return free_recorded(record, block, claim);
+}
+
+/// Frees any block: here if this thread's heap is watched and clears what is freed, or has calls recorded.
+///
+/// # Safety
+/// - As for [`free`]; `block` is not null.
+#[inline(never)]
+unsafe fn free_elsewhere(block: *mut u8, claim: Claim) {
+    match current::get().own() {
+        None => {
+            if let Some(record) = recording::recorded() {
+                return free_recorded(record, block, claim);
+            }
+        }
+        Some(own) => {
+            // SAFETY: no code uses the block any more (this function's contract).
+            if own.watch().is_some() && unsafe { own.free_watched(block, claim) } {
+                return;
+            }
         }
     }
     // SAFETY: this function's contract is that of `free_any`, and the block is not null.

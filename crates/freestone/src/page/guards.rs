@@ -148,10 +148,8 @@ impl<O: Os> PageHeap<O> {
     fn make_guard(&self, state: &mut State, page: PageIndex, by: GuardBy) -> Result<(), Errno> {
         let guard = Extent::new(page, ONE);
         let was = state.runs.take_guard(page);
-        let made = self.discard(guard, was).and_then(|()| {
-            // SAFETY: The page was just taken out of a free run, has no memory, and is not handed out.
-            unsafe { self.os.guard(self.start(guard), guard.bytes(), by) }
-        });
+        // SAFETY: The page was just taken out of a free run, and is not handed out.
+        let made = unsafe { self.close(guard, by, was.kind != Kind::Clean) };
         match made {
             Ok(()) => {
                 state.runs.close_guard(page, access_after(by));
@@ -183,27 +181,28 @@ impl<O: Os> PageHeap<O> {
         ended
     }
 
-    /// Gives back the memory of a page that was just taken for a guard, so that it reads as zero when it is one no more.
-    fn discard(&self, guard: Extent, was: FreeState) -> Result<(), Errno> {
-        if was.kind == Kind::Clean {
-            return Ok(());
+    /// Gives back what memory pages have, so that they read as zero when they are opened again, and makes them inaccessible. A marker does both, if the
+    /// kernel is one that purges: under an emulator that ignores advice it would do neither.
+    ///
+    /// # Safety
+    /// - The pages are mapped, and no code uses them.
+    unsafe fn close(&self, run: Extent, by: GuardBy, has_memory: bool) -> Result<(), Errno> {
+        if has_memory && !(by == GuardBy::Marker && self.os.purge_zeroes()) {
+            // SAFETY: No code uses the pages, which are mapped (this function's contract).
+            unsafe { self.os.purge(self.start(run), run.bytes()) }?;
+            if !self.os.purge_zeroes() {
+                return Err(Errno::AGAIN);
+            }
         }
-        // SAFETY: The page was just taken out of a free run, and is not handed out.
-        unsafe { self.os.purge(self.start(guard), guard.bytes()) }?;
-        if self.os.purge_zeroes() { Ok(()) } else { Err(Errno::AGAIN) }
+        // SAFETY: As above.
+        unsafe { self.os.guard(self.start(run), run.bytes(), by) }
     }
 
     /// Gives the memory of a block that is being freed back, and makes all its pages inaccessible. Without the lock: a long block takes the kernel a
     /// while.
     pub(super) fn close_block(&self, block: &OwnedRun, by: GuardBy) -> Result<(), Errno> {
-        let run = self.extent(block);
         // SAFETY: The run is in use, so it is mapped, and whoever frees it has given its contents up.
-        unsafe { self.os.purge(self.start(run), run.bytes()) }?;
-        if !self.os.purge_zeroes() {
-            return Err(Errno::AGAIN);
-        }
-        // SAFETY: As above, and it has no memory now.
-        unsafe { self.os.guard(self.start(run), run.bytes(), by) }
+        unsafe { self.close(self.extent(block), by, true) }
     }
 
     /// Makes a quarantined run accessible; `false` if the kernel refuses.

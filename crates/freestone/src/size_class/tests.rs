@@ -60,3 +60,9 @@ fn the_block_of_every_offset_agrees_with_division() {
         assert!(span_blocks(class) >= 7 && span_blocks(class) <= PAGE_BYTES / GRANULE_BYTES);
     }
 }
+
+#[test]
+fn the_last_class_serves_no_size_and_is_the_next_longer_one() {
+    assert_eq!(class_of(SMALL_MAX), LAST_CLASS - 1);
+    assert_eq!(block_bytes(LAST_CLASS), SMALL_MAX + GRANULE_BYTES);
+}

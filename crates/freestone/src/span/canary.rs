@@ -22,14 +22,13 @@ pub(crate) const LATE_BYTES: usize = 8;
 /// The last bytes before the end of a canary.
 pub(crate) type Window = [u8; MOST_BYTES];
 
-/// Which bytes of a window are the canary's, for each length of the canary.
-static MASKS: [u128; MOST_BYTES + 1] = {
-    let mut masks = [u128::MAX; MOST_BYTES + 1];
-    masks[0] = 0;
-    let mut n = 1;
-    while n < masks.len() {
-        masks[n] = u128::MAX << (8 * (MOST_BYTES - n));
-        n += 1;
+/// Which bytes of a window are the canary's: those from the place on that is the length of the canary.
+static MASKS: [u8; 2 * MOST_BYTES] = {
+    let mut masks = [0; 2 * MOST_BYTES];
+    let mut at = MOST_BYTES;
+    while at < masks.len() {
+        masks[at] = u8::MAX;
+        at += 1;
     }
     masks
 };
@@ -39,7 +38,9 @@ static MASKS: [u128; MOST_BYTES + 1] = {
 #[inline(always)]
 fn window_of(n: usize, word: u64) -> (u128, u128) {
     let canary = u128::from(repeated(word));
-    (canary | canary << 64, MASKS[n.min(MOST_BYTES)])
+    let mask =
+        MASKS.get(n.min(MOST_BYTES)..).and_then(<[u8]>::first_chunk).map_or(0, |mask| u128::from_le_bytes(*mask));
+    (canary | canary << 64, mask)
 }
 
 /// The canary that repeats, from the secret's word for an address.
@@ -68,6 +69,9 @@ pub(crate) fn write(bytes: &mut [u8], word: u64) {
 
 /// The number of the first of these bytes, which are the last ones of a canary, that was written over.
 pub(crate) fn damage(bytes: &[u8], word: u64) -> Option<usize> {
+    if bytes.try_into().is_ok_and(|window| is_whole(window, MOST_BYTES, word)) {
+        return None;
+    }
     let wrong = bytes.iter().rev().zip(backwards(word)).enumerate().filter(|(_, (byte, canary))| *byte != canary);
     wrong.last().map(|(from_end, _)| bytes.len() - 1 - from_end)
 }

@@ -20,13 +20,16 @@ const HEAD_BYTES: usize = 64;
 /// And this much at the end.
 const TAIL_BYTES: usize = 32;
 
-/// Blocks shorter than a head are filled in four pieces of this length; still shorter ones not at all.
+/// Blocks are filled in pieces of this length; shorter ones not at all.
 pub(crate) const LEAST_BYTES: usize = 16;
 
 /// Every byte of a filled block.
 pub(crate) const PATTERN: u8 = 0xD7;
 
-const _: () = assert!(4 * LEAST_BYTES >= HEAD_BYTES);
+/// A word of them.
+const WORD: u64 = u64::from_ne_bytes([PATTERN; 8]);
+
+const _: () = assert!(4 * LEAST_BYTES == HEAD_BYTES && 2 * LEAST_BYTES == TAIL_BYTES);
 
 /// The stretches of a block of `size` bytes that are filled.
 fn parts(size: usize) -> [Range<usize>; 2] {
@@ -36,10 +39,10 @@ fn parts(size: usize) -> [Range<usize>; 2] {
     if size <= WHOLE_BYTES { [0..size, size..size] } else { [0..HEAD_BYTES, size - TAIL_BYTES..size] }
 }
 
-/// The piece of a block that begins at an offset, or where the last one begins.
+/// Which pieces of a block of `size` bytes there are, of [`LEAST_BYTES`] each: none, or the first and the last; those beside them; those that complete a head.
 #[inline(always)]
-fn piece(block: &[u8], at: usize) -> Option<&[u8; LEAST_BYTES]> {
-    block.get(at.min(block.len().checked_sub(LEAST_BYTES)?)..)?.first_chunk()
+fn has_pieces(size: usize) -> [bool; 3] {
+    [size >= LEAST_BYTES, size > 2 * LEAST_BYTES, size > HEAD_BYTES]
 }
 
 /// Fills a block, which is marked as freed already. The compiler must not make a call of `memset` out of this: in a process with the library of
@@ -47,56 +50,54 @@ fn piece(block: &[u8], at: usize) -> Option<&[u8; LEAST_BYTES]> {
 #[inline(always)]
 pub(crate) fn write(block: &mut [u8]) {
     let size = block.len();
-    if size >= HEAD_BYTES {
-        if let Some(head) = block.first_chunk_mut() {
-            *head = [PATTERN; HEAD_BYTES];
-        }
-        if let Some(tail) = block.last_chunk_mut() {
-            *tail = [PATTERN; TAIL_BYTES];
-        }
-        return;
-    }
-    let Some(last) = size.checked_sub(LEAST_BYTES) else { return };
     let mut fill = |at: usize| {
         if let Some(piece) = block.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
             *piece = [PATTERN; LEAST_BYTES];
         }
     };
-    fill(0);
-    fill(last.min(LEAST_BYTES));
-    fill(last.min(2 * LEAST_BYTES));
-    fill(last);
+    let [any, more, whole_head] = has_pieces(size);
+    if any {
+        fill(0);
+        fill(size - LEAST_BYTES);
+        if more {
+            fill(LEAST_BYTES);
+            fill(size - 2 * LEAST_BYTES);
+            if whole_head {
+                fill(2 * LEAST_BYTES);
+                fill(3 * LEAST_BYTES);
+            }
+        }
+    }
 }
 
 /// The offset of the first byte of a block that was written since it was filled.
 #[inline]
 pub(crate) fn damage(block: &[u8], os_page_bytes: usize) -> Option<usize> {
-    if is_whole(block) { None } else { first_of_parts(block, os_page_bytes) }
+    let word =
+        |at: usize| block.get(at..).and_then(<[u8]>::first_chunk).map_or(!WORD, |bytes| u64::from_ne_bytes(*bytes));
+    if is_whole(block.len(), word) { None } else { first_of_parts(block, os_page_bytes) }
 }
 
-/// Whether all bytes of a block that were filled are pattern.
+/// Whether all bytes of a block of `size` bytes that were filled are pattern. `word` reads eight of its bytes at an offset, below the last seven.
+///
+/// Word by word, each of which is compared in memory: longer numbers would be moved to registers first, and a loop stays one in code that is compiled for
+/// size.
 #[inline(always)]
-pub(crate) fn is_whole(block: &[u8]) -> bool {
-    if block.len() < HEAD_BYTES {
-        return is_short_whole(block);
+pub(crate) fn is_whole(size: usize, word: impl Fn(usize) -> u64) -> bool {
+    let [any, more, whole_head] = has_pieces(size);
+    if any {
+        let last = size - LEAST_BYTES;
+        if word(0) != WORD || word(8) != WORD || word(last) != WORD || word(last + 8) != WORD {
+            return false;
+        }
     }
-    let wrong = |at: usize| piece(block, at).map_or(0, wrong_bits);
-    let head = wrong(0) | wrong(LEAST_BYTES) | wrong(2 * LEAST_BYTES) | wrong(3 * LEAST_BYTES);
-    head | wrong(block.len() - TAIL_BYTES) | wrong(block.len() - LEAST_BYTES) == 0
-}
-
-/// As [`is_whole`], of a block shorter than a head.
-#[inline(always)]
-fn is_short_whole(block: &[u8]) -> bool {
-    let wrong = |at: usize| piece(block, at).map_or(0, wrong_bits);
-    wrong(0) | wrong(LEAST_BYTES) | wrong(2 * LEAST_BYTES) | wrong(3 * LEAST_BYTES) == 0
-}
-
-/// The bits of a piece that are not the pattern's. One piece after the other, not in a loop: code that is compiled for size keeps its loops, which
-/// take three times as many instructions.
-#[inline(always)]
-fn wrong_bits(piece: &[u8; LEAST_BYTES]) -> u128 {
-    u128::from_ne_bytes(*piece) ^ u128::from_ne_bytes([PATTERN; LEAST_BYTES])
+    if more {
+        let last = size - 2 * LEAST_BYTES;
+        if word(16) != WORD || word(24) != WORD || word(last) != WORD || word(last + 8) != WORD {
+            return false;
+        }
+    }
+    !whole_head || word(32) == WORD && word(40) == WORD && word(48) == WORD && word(56) == WORD
 }
 
 /// The first byte of a block that was written.

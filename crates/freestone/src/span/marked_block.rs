@@ -20,7 +20,7 @@
 
 use crate::size_class::GRANULE_BYTES;
 use crate::span::secret::{Secret, Words};
-use crate::span::trailer::{Fields, State, TRAILER_BYTES, Trailer};
+use crate::span::trailer::{Fields, State, TRAILER_BYTES, Trailer, base_of};
 use crate::span::{canary, erase, fill};
 use core::ops::Range;
 use core::slice;
@@ -33,6 +33,29 @@ pub(crate) struct MarkedBlock {
     bytes: usize,
     words: Words,
     erases: bool,
+    /// What the size in its trailer counts from.
+    base: usize,
+}
+
+/// What the short ways know of all blocks that they take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    /// Freed blocks are cleared, not filled.
+    pub(crate) erases: bool,
+    /// What the sizes in trailers count from.
+    base: usize,
+}
+
+impl Kind {
+    /// Blocks below the last class, which are filled when they are freed.
+    pub(crate) const FILLED: Self = Self { erases: false, base: 0 };
+    /// Blocks below the last class, which are cleared.
+    pub(crate) const CLEARED: Self = Self { erases: true, base: 0 };
+
+    /// Blocks of `bytes`.
+    pub(crate) fn of(bytes: usize, secret: &Secret) -> Self {
+        Self { erases: secret.erases(), base: base_of(bytes) }
+    }
 }
 
 impl MarkedBlock {
@@ -44,16 +67,17 @@ impl MarkedBlock {
     #[inline(always)]
     pub(crate) unsafe fn at(start: *mut u8, bytes: usize, secret: &Secret) -> Self {
         // SAFETY: this function's contract is that of `new`.
-        unsafe { Self::new(start, bytes, secret, secret.erases()) }
+        unsafe { Self::new(start, bytes, secret, Kind::of(bytes, secret)) }
     }
 
-    /// As [`MarkedBlock::at`], for who knows whether freed blocks are cleared.
+    /// As [`MarkedBlock::at`], for who knows its kind.
     ///
     /// # Safety
     /// - As for [`MarkedBlock::at`].
     #[inline(always)]
-    pub(crate) unsafe fn new(start: *mut u8, bytes: usize, secret: &Secret, erases: bool) -> Self {
-        Self { start, bytes, words: secret.words(start.addr()), erases }
+    pub(crate) unsafe fn new(start: *mut u8, bytes: usize, secret: &Secret, kind: Kind) -> Self {
+        let Kind { erases, base } = kind;
+        Self { start, bytes, words: secret.words(start.addr()), erases, base }
     }
 
     /// Where it starts.
@@ -77,7 +101,8 @@ impl MarkedBlock {
     /// What the trailer says; `None` if it was written over.
     #[inline(always)]
     pub(crate) fn trailer(&self) -> Option<Trailer> {
-        let trailer = Trailer::decode(self.cell().load(Ordering::Acquire), self.words.trailer)?;
+        let fields = Fields::decode(self.cell().load(Ordering::Acquire), self.words.trailer)?;
+        let trailer = fields.counting_from(self.base).trailer()?;
         (trailer.size <= self.capacity()).then_some(trailer)
     }
 
@@ -96,7 +121,13 @@ impl MarkedBlock {
     /// Writes the trailer.
     #[inline(always)]
     pub(crate) fn set_trailer(&self, trailer: Trailer) {
-        self.cell().store(trailer.encode(self.words.trailer), Ordering::Release);
+        self.cell().store(self.fields_of(trailer).encode(self.words.trailer), Ordering::Release);
+    }
+
+    /// The fields that this trailer has in this block.
+    #[inline(always)]
+    pub(crate) fn fields_of(&self, trailer: Trailer) -> Fields {
+        Fields::with_base(trailer, self.base)
     }
 
     /// Bytes of the block, of which the program was given the first [`MarkedBlock::capacity`].
@@ -116,6 +147,14 @@ impl MarkedBlock {
         unsafe { slice::from_raw_parts_mut(self.start.wrapping_add(range.start), range.len()) }
     }
 
+    /// The eight bytes at an offset.
+    #[inline(always)]
+    fn word(&self, at: usize) -> u64 {
+        debug_assert!(at + size_of::<u64>() <= self.capacity());
+        // SAFETY: the bytes are below the block's trailer, and whoever may call what reads them knows that no code writes them meanwhile (module header).
+        unsafe { self.start.wrapping_add(at).cast::<u64>().read_unaligned() }
+    }
+
     /// How long the canary behind `size` bytes is, and the window that ends with it, the first bytes of which may be the program's.
     #[inline(always)]
     fn window(&self, size: usize) -> (usize, *mut canary::Window) {
@@ -123,16 +162,16 @@ impl MarkedBlock {
         (n, self.start.wrapping_add(size + n - canary::MOST_BYTES).cast())
     }
 
-    /// Hands the block out for `size` bytes, to be freed as `trailer` says: it is free, and no code has it.
+    /// Hands the block out for `size` bytes, to be freed as the trailer's fields say, which have this size: it is free, and no code has it.
     #[inline(always)]
-    pub(crate) fn begin(&self, trailer: Trailer, is_fresh: bool) {
+    pub(crate) fn begin(&self, (size, fields): (usize, Fields), is_fresh: bool) {
         if self.erases && is_fresh {
             erase::write(self.slice_mut(0..self.capacity()));
         }
-        let (n, window) = self.window(trailer.size);
+        let (n, window) = self.window(size);
         // SAFETY: the block has as many bytes before the trailer as a window, and this one ends before the trailer; the caller is the block's holder.
         canary::begin_window(unsafe { &mut *window }, n, self.words.canary);
-        self.set_trailer(trailer);
+        self.cell().store(fields.encode(self.words.trailer), Ordering::Release);
     }
 
     /// Makes the canary behind `held` bytes one behind `size`. Where freed blocks are cleared, so is what comes to the program, and what neither it nor
@@ -174,11 +213,11 @@ impl MarkedBlock {
         is_there.then(|| self.damage_from(self.capacity() - canary::LATE_BYTES, trailer.size)).flatten()
     }
 
-    /// Marks the block as freed, which was handed out as these fields say, and fills the bytes that the program had, or clears them. `is_own`: its
-    /// span is this heap's.
+    /// Marks the block as freed, which was handed out as these fields say, by functions of the family with this number, and fills the bytes that the program
+    /// had, or clears them. `is_own`: its span is this heap's.
     #[inline(always)]
-    pub(crate) fn end(&self, fields: Fields, is_own: bool) {
-        self.cell().store(fields.encode_freed(self.words.trailer), Ordering::Release);
+    pub(crate) fn end(&self, (fields, family): (Fields, u32), is_own: bool) {
+        self.cell().store(fields.encode_freed(family, self.words.trailer), Ordering::Release);
         let size = fields.size();
         if self.erases {
             let end = if is_own { canary::range(size, self.capacity()).end } else { size };
@@ -216,16 +255,18 @@ impl MarkedBlock {
     /// The trailer's fields, if it says that the block is free, and what was filled was not written to since.
     #[inline(always)]
     fn unused_fields(&self) -> Option<Fields> {
-        let fields = Fields::decode(self.cell().load(Ordering::Acquire), self.words.trailer)?;
+        let fields = Fields::decode_free(self.cell().load(Ordering::Acquire), self.words.trailer)?;
+        if fields == Fields::FRESH {
+            return Some(fields);
+        }
+        let fields = fields.counting_from(self.base);
         let size = fields.size();
-        let is_unused = fields.is_fresh()
-            || fields.is_freed()
-                && size <= self.capacity()
-                && if self.erases {
-                    erase::is_clear(self.slice(0..self.capacity()))
-                } else {
-                    fill::is_whole(self.slice(0..size.max(fill::LEAST_BYTES)))
-                };
+        let is_unused = size <= self.capacity()
+            && if self.erases {
+                erase::is_clear(self.slice(0..self.capacity()))
+            } else {
+                fill::is_whole(size.max(fill::LEAST_BYTES), |at| self.word(at))
+            };
         is_unused.then_some(fields)
     }
 
@@ -247,6 +288,7 @@ impl MarkedBlock {
     #[inline(always)]
     pub(crate) fn if_whole(&self, family: u32) -> Option<Fields> {
         let fields = Fields::decode_live(self.cell().load(Ordering::Acquire), self.words.trailer, family)?;
+        let fields = fields.counting_from(self.base);
         if fields.size() > self.capacity() {
             return None;
         }
@@ -262,8 +304,8 @@ impl MarkedBlock {
         let Some(fields) = Fields::decode(self.cell().load(Ordering::Acquire), self.words.trailer) else {
             return false;
         };
-        let Some(room) = self.capacity().checked_sub(fields.size()) else { return false };
-        // One that was never handed out has a size of 0, so it has room for more than a canary.
+        let Some(room) = self.capacity().checked_sub(fields.counting_from(self.base).size()) else { return false };
+        // One that was never handed out has a size of 0 or the base, so it has room for more than a canary.
         if room > canary::MOST_BYTES || (self.erases && fields.is_freed()) {
             return true;
         }

@@ -13,6 +13,8 @@
 //!
 //! Whoever writes over a trailer and does not know the number that it is mixed with passes for its author once in a thousand times: ten bits are
 //! zero. They are in the bytes that an overflow reaches first: else one that stops there would make up a size without a canary.
+//!
+//! The sizes that blocks of the last class serve are just above what the size has room for. In these blocks it counts from a *base* ([`base_of`]).
 
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX};
 use crate::span::family::Family;
@@ -25,6 +27,12 @@ pub(crate) const TRAILER_BYTES: usize = size_of::<u32>();
 pub(crate) const LEAST_BLOCK_BYTES: usize = 2 * GRANULE_BYTES;
 
 const _: () = assert!(SMALL_MAX <= 1 << 15);
+
+/// What the sizes in trailers of blocks of `bytes` count from.
+pub(crate) fn base_of(bytes: usize) -> usize {
+    if bytes > SMALL_MAX { GRANULE_BYTES } else { 0 }
+}
+
 const _: () = assert!(LEAST_BLOCK_BYTES - TRAILER_BYTES >= canary::MOST_BYTES);
 const _: () = assert!(LEAST_BLOCK_BYTES - TRAILER_BYTES >= fill::LEAST_BYTES);
 
@@ -53,34 +61,14 @@ pub(crate) struct Trailer {
 impl Trailer {
     /// That of a block that was never handed out.
     pub(crate) const FRESH: Self = Self { state: State::Fresh, size: 0, align_log2: 0 };
-
-    /// As it is stored in a block whose trailer is mixed with `word`.
-    #[inline(always)]
-    pub(super) fn encode(self, word: u32) -> u32 {
-        let state = match self.state {
-            State::Fresh => FRESH,
-            State::Freed => FREED,
-            State::Live(family) => family as u32,
-        };
-        ((self.size as u32) << SIZE_AT | state << STATE_AT | self.align_log2 << ALIGN_AT) ^ word
-    }
-
-    /// What is stored; `None` if it was written over.
-    #[inline(always)]
-    pub(super) fn decode(stored: u32, word: u32) -> Option<Self> {
-        let fields = Fields::decode(stored, word)?;
-        let state = match fields.state() {
-            FRESH => State::Fresh,
-            FREED => State::Freed,
-            family => State::Live(Family::of(family)?),
-        };
-        Some(Self { state, size: fields.size(), align_log2: fields.align_log2() })
-    }
 }
 
-/// A trailer as a number, for those who look at a part of it.
+/// A trailer as a number, for those who look at a part of it, and what its size counts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fields(u32);
+pub(crate) struct Fields {
+    bits: u32,
+    base: usize,
+}
 
 /// The states that no family has, as a trailer has them.
 const FRESH: u32 = 0;
@@ -98,9 +86,56 @@ const ALIGN: u32 = 15 << ALIGN_AT;
 const SIZE: u32 = u32::MAX << SIZE_AT;
 
 impl Fields {
-    /// Those of a trailer.
+    /// Those of [`Trailer::FRESH`].
+    pub(super) const FRESH: Self = Self { bits: 0, base: 0 };
+
+    /// Those of a trailer whose size counts from 0.
+    #[inline(always)]
     pub(crate) fn of(trailer: Trailer) -> Self {
-        Self(trailer.encode(0))
+        Self::with_base(trailer, 0)
+    }
+
+    /// Those of a trailer whose size counts from a base.
+    #[inline(always)]
+    pub(crate) fn with_base(trailer: Trailer, base: usize) -> Self {
+        let state = match trailer.state {
+            State::Fresh => FRESH,
+            State::Freed => FREED,
+            State::Live(family) => family as u32,
+        };
+        // Nothing was asked for of a block that is fresh, whatever its base.
+        let size = trailer.size.saturating_sub(base) as u32;
+        Self { bits: size << SIZE_AT | state << STATE_AT | trailer.align_log2 << ALIGN_AT, base }
+    }
+
+    /// The same number, with a size that counts from a base.
+    #[inline(always)]
+    pub(super) fn counting_from(self, base: usize) -> Self {
+        Self { base, ..self }
+    }
+
+    /// Those of a live block for whose alignment nothing was asked.
+    #[inline(always)]
+    pub(crate) fn live(family: Family, size: usize) -> Self {
+        Self::of(Trailer { state: State::Live(family), size, align_log2: 0 })
+    }
+
+    /// As they are stored in a block whose trailer is mixed with `word`.
+    #[inline(always)]
+    pub(super) fn encode(self, word: u32) -> u32 {
+        self.bits ^ word
+    }
+
+    /// The trailer that has these; `None` if its state is none.
+    #[inline(always)]
+    pub(crate) fn trailer(self) -> Option<Trailer> {
+        let state = match self.state() {
+            FRESH => State::Fresh,
+            FREED => State::Freed,
+            family => State::Live(Family::of(family)?),
+        };
+        let size = if state == State::Fresh { self.size() - self.base } else { self.size() };
+        Some(Trailer { state, size, align_log2: self.align_log2() })
     }
 
     /// Which functions free the block, if the program has it.
@@ -112,25 +147,37 @@ impl Fields {
     #[inline(always)]
     pub(super) fn decode(stored: u32, word: u32) -> Option<Self> {
         let fields = stored ^ word;
-        (fields & ZERO == 0).then_some(Self(fields))
+        (fields & ZERO == 0).then_some(Self { bits: fields, base: 0 })
     }
 
     /// As [`Fields::decode`], of a block that functions of `family` allocated.
     #[inline(always)]
     pub(super) fn decode_live(stored: u32, word: u32, family: u32) -> Option<Self> {
         let fields = stored ^ word;
-        (fields & !(SIZE | ALIGN) == family << STATE_AT && family > FREED).then_some(Self(fields))
+        (fields & !(SIZE | ALIGN) == family << STATE_AT && family > FREED).then_some(Self { bits: fields, base: 0 })
     }
 
-    /// As it is stored if the block is freed.
+    /// As [`Fields::decode`], of a block that is free: nothing else is known of one that was never handed out.
     #[inline(always)]
-    pub(super) fn encode_freed(self, word: u32) -> u32 {
-        (self.0 & !STATE | FREED << STATE_AT) ^ word
+    pub(super) fn decode_free(stored: u32, word: u32) -> Option<Self> {
+        let fields = stored ^ word;
+        if fields == Self::FRESH.bits {
+            return Some(Self::FRESH);
+        }
+        (fields & (ZERO | STATE) == FREED << STATE_AT).then_some(Self { bits: fields, base: 0 })
     }
 
+    /// As it is stored if the block is freed, which is a live one of the family with this number.
     #[inline(always)]
-    fn state(self) -> u32 {
-        (self.0 & STATE) >> STATE_AT
+    pub(super) fn encode_freed(self, family: u32, word: u32) -> u32 {
+        debug_assert!(self.state() == family);
+        self.bits ^ (family ^ FREED) << STATE_AT ^ word
+    }
+
+    /// The state, as trailers have it: the number of the family, if the program has the block.
+    #[inline(always)]
+    pub(crate) fn state(self) -> u32 {
+        (self.bits & STATE) >> STATE_AT
     }
 
     /// Whether the block was never handed out.
@@ -148,13 +195,13 @@ impl Fields {
     /// Bytes that the program asked for.
     #[inline(always)]
     pub(crate) fn size(self) -> usize {
-        (self.0 >> SIZE_AT) as usize
+        self.base + (self.bits >> SIZE_AT) as usize
     }
 
     /// Logarithm of the alignment that the program asked for.
     #[inline(always)]
     pub(crate) fn align_log2(self) -> u32 {
-        (self.0 & ALIGN) >> ALIGN_AT
+        (self.bits & ALIGN) >> ALIGN_AT
     }
 }
 

@@ -13,8 +13,9 @@
 //! A block that is passed in was returned by a heap that shares the same parts, and is not freed. A violation that is detected is reported.
 
 use crate::misuse::Misuse;
-use crate::size_class::{block_bytes, class_of_aligned};
+use crate::size_class::{LAST_CLASS, block_bytes, class_of_aligned};
 use crate::span::family::Family;
+use crate::span::marked_block::Kind;
 use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::{Current, Own};
@@ -63,35 +64,49 @@ impl<O: Os + 'static> Current<'_, O> {
 }
 
 impl<O: Os + 'static> Current<'_, O> {
-    /// A block that a watched heap has at hand; null if it has none, if some allocations are guarded, and of a heap that is not watched.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) fn at_hand(self, request: Request) -> *mut u8 {
-        let Some((own, watch, _)) = self.watched() else { return ptr::null_mut() };
-        if sampling::is_on(own) {
-            return ptr::null_mut();
-        }
-        if watch.secret().erases() {
-            return watched::allocate::cleared_at_hand(own, watch, request);
-        }
-        watched::allocate::at_hand(own, watch, request, false)
+    /// Whether the heap is watched, and allocations may take what it has at hand: none of them is guarded.
+    pub(crate) fn has_at_hand(self) -> bool {
+        self.watched().is_some_and(|(own, ..)| !sampling::is_on(own))
     }
 
-    /// Frees a small block of this heap if it is watched; the block is checked. `false` of any other block, which stays as it is.
+    /// A block of `size` bytes, aligned to 16, that a watched heap has at hand; null if it has none, if some allocations are guarded or freed blocks are cleared, and of a heap that is
+    /// not watched.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn at_hand(self, size: usize, family: Family) -> *mut u8 {
+        match self.watched_and_filling() {
+            Some((own, watch, _)) if !sampling::is_on(own) => {
+                watched::allocate::at_hand(own, watch, (size, family), Kind::FILLED)
+            }
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// As [`Current::at_hand`], where freed blocks are cleared.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn cleared_at_hand(self, size: usize, family: Family) -> *mut u8 {
+        match self.watched() {
+            Some((own, watch, _)) if watch.secret().erases() && !sampling::is_on(own) => {
+                watched::allocate::cleared_at_hand(own, watch, (size, family))
+            }
+            _ => ptr::null_mut(),
+        }
+    }
+
+    /// Frees a small block of this heap, below the last class, if it is watched, and freed blocks are not cleared; the block is checked. `false` of any other
+    /// block, which stays as it is.
     ///
     /// # Safety
     /// - As for [`Own::free`].
     #[inline(always)]
     #[must_use]
     pub(crate) unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
-        let Some((own, watch, lookup)) = self.watched() else { return false };
-        if watch.secret().erases() {
-            // SAFETY: no code uses the block any more (this function's contract).
-            return unsafe { own.free_watched(block, claim) };
-        }
-        let Some(at) = lookup.own_page_and_class(block.addr()) else { return false };
+        let Some((own, watch, lookup)) = self.watched_and_filling() else { return false };
+        let at = lookup.own_page_and_class(block.addr()).filter(|&(_, class)| class < LAST_CLASS);
+        let Some(at) = at else { return false };
         // SAFETY: no code uses the block any more (this function's contract).
-        unsafe { exact_free::free_own(own, watch, (block, at), claim, false) };
+        unsafe { exact_free::free_own(own, watch, (block, at), claim, Kind::FILLED) };
         true
     }
 }
@@ -109,11 +124,11 @@ impl<O: Os + 'static> Own<'_, O> {
     /// - As for [`Own::free`].
     #[must_use]
     #[inline(never)]
-    unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
+    pub(crate) unsafe fn free_watched(self, block: *mut u8, claim: Claim) -> bool {
         let Some((watch, lookup)) = self.heap().watched().get_with_lookup() else { return false };
         let Some(at) = lookup.own_page_and_class(block.addr()) else { return false };
         // SAFETY: no code uses the block any more (this function's contract).
-        unsafe { exact_free::free_own(self, watch, (block, at), claim, watch.secret().erases()) };
+        unsafe { exact_free::free_own(self, watch, (block, at), claim, Kind::of(block_bytes(at.1), watch.secret())) };
         true
     }
 

@@ -7,6 +7,8 @@
 //!             40  heads    [*block; 72]                       first free block of each bin
 //!            616  allocs   [u64; 72]                          blocks handed out, ever
 //!           1192  room     [i64; 72]                          frees until the slow path checks the bin
+//!                 granted  [i64; 72]                          frees granted, ever: `room` counts them down
+//!                 moved    [i64; 72]                          blocks that came from spans and the inbox, less those that were flushed out
 //!                 classes, countdown  used by slow paths only
 //! ```
 //!
@@ -53,6 +55,8 @@ pub(crate) struct Bins {
     heads: [Cell<*mut Node>; N_CLASSES],
     allocs: [AtomicU64; N_CLASSES],
     room: [AtomicI64; N_CLASSES],
+    granted: [AtomicI64; N_CLASSES],
+    moved: [AtomicI64; N_CLASSES],
     classes: [BinState; N_CLASSES],
     countdown: Countdown,
 }
@@ -82,6 +86,8 @@ impl Bins {
             heads: [const { Cell::new(END_OF_BIN) }; N_CLASSES],
             allocs: [const { AtomicU64::new(0) }; N_CLASSES],
             room: [const { AtomicI64::new(0) }; N_CLASSES],
+            granted: [const { AtomicI64::new(0) }; N_CLASSES],
+            moved: [const { AtomicI64::new(0) }; N_CLASSES],
             classes: [const { BinState::new() }; N_CLASSES],
             countdown: Countdown::new(),
         }
@@ -288,7 +294,7 @@ impl Bins {
 
     /// Blocks freed into a bin, ever. Read by another thread, it may be off by what the heap's thread is doing at the moment.
     pub(crate) fn frees(&self, class: usize) -> u64 {
-        let granted = self.classes[class].granted.load(Ordering::Relaxed);
+        let granted = self.granted[class].load(Ordering::Relaxed);
         u64::try_from(granted - self.room[class].load(Ordering::Relaxed)).unwrap_or(0)
     }
 
@@ -319,7 +325,7 @@ impl Bins {
     /// Counts a block that was freed and does not come into the bin.
     #[inline(always)]
     pub(crate) fn count_single_free(&self, class: usize) {
-        let granted = &self.classes[class].granted;
+        let granted = &self.granted[class];
         granted.store(granted.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.count_moved(class, -1);
     }
@@ -332,13 +338,13 @@ impl Bins {
     /// Blocks in a bin. Exact for the heap's thread.
     #[inline]
     pub(crate) fn len(&self, class: usize) -> i64 {
-        self.classes[class].moved.load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
+        self.moved[class].load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
     }
 
     /// What [`Bins::frees`] is when the bin's room is used up: the hot paths cannot get further.
     #[inline(always)]
     pub(crate) fn frees_within_reach(&self, class: usize) -> u64 {
-        self.classes[class].granted.load(Ordering::Relaxed) as u64
+        self.granted[class].load(Ordering::Relaxed) as u64
     }
 
     /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
@@ -351,7 +357,7 @@ impl Bins {
     /// Grants a bin room for `frees` more blocks before the slow path checks it again.
     #[inline(always)]
     pub(crate) fn grant(&self, class: usize, frees: i64) {
-        let granted = &self.classes[class].granted;
+        let granted = &self.granted[class];
         granted.store(granted.load(Ordering::Relaxed) + frees - self.room(class), Ordering::Relaxed);
         self.room[class].store(frees, Ordering::Relaxed);
         self.classes[class].withheld.set(0);
@@ -373,13 +379,13 @@ impl Bins {
     /// # Errors
     /// The block.
     pub(crate) fn push_withheld(&self, block: FreeBlock) -> Result<(), FreeBlock> {
-        let state = &self.classes[block.class()];
+        let (state, granted) = (&self.classes[block.class()], &self.granted[block.class()]);
         let withheld = state.withheld.get();
         if withheld <= 0 {
             return Err(block);
         }
         state.withheld.set(withheld - 1);
-        state.granted.store(state.granted.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        granted.store(granted.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.link(block);
         Ok(())
     }
@@ -387,7 +393,7 @@ impl Bins {
     /// Counts blocks that came into a bin (or, negative, left it) other than by allocation and free.
     #[inline(always)]
     pub(crate) fn count_moved(&self, class: usize, blocks: i64) {
-        let moved = &self.classes[class].moved;
+        let moved = &self.moved[class];
         moved.store(moved.load(Ordering::Relaxed) + blocks, Ordering::Relaxed);
     }
 

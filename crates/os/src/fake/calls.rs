@@ -162,6 +162,10 @@ unsafe impl Os for Fake {
                 return Err(Errno::NOMEM);
             }
         }
+        if by == GuardBy::Marker {
+            // SAFETY: the range is inside the address range (checked by `pages`), and no code uses it.
+            unsafe { at.write_bytes(0, bytes) };
+        }
         state.guarded[pages].fill(Some(by));
         Ok(())
     }

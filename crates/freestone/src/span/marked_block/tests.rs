@@ -6,6 +6,8 @@ use crate::span::family::Family;
 #[repr(align(16))]
 struct Room([u8; 64]);
 
+/// The number of the family of the tests' blocks.
+const FAMILY: u32 = Family::C as u32;
 const LIVE: State = State::Live(Family::C);
 
 fn secret(erases: bool) -> Secret {
@@ -25,7 +27,7 @@ fn block(room: &mut Room, erases: bool) -> MarkedBlock {
 /// A block that was handed out for so many bytes.
 fn live(room: &mut Room, size: usize, erases: bool) -> MarkedBlock {
     let block = block(room, erases);
-    block.begin(Trailer { state: LIVE, size, align_log2: 3 }, true);
+    block.begin((size, Fields::of(Trailer { state: LIVE, size, align_log2: 3 })), true);
     block
 }
 
@@ -78,7 +80,7 @@ fn a_freed_block_is_unused_until_a_byte_that_was_filled_is_written() {
     for size in 0..=60 {
         let mut room = Room([0; 64]);
         let block = live(&mut room, size, false);
-        block.end(fields(&block), true);
+        block.end((fields(&block), FAMILY), true);
         assert!(block.is_tail_whole() && block.is_untouched());
         assert_eq!((block.if_unused(), block.freed_damage(size, true, 4096)), (Some(false), None), "{size}");
         let (filled, canary) = (size.max(fill::LEAST_BYTES), canary::range(size, 60).end);
@@ -99,7 +101,7 @@ fn all_of_a_freed_block_is_zero_at_full_and_every_byte_is_looked_at() {
         let block = live(&mut room, size, true);
         // SAFETY: the bytes are the program's.
         unsafe { block.start().write_bytes(0x77, size) };
-        block.end(fields(&block), true);
+        block.end((fields(&block), FAMILY), true);
         assert_eq!((block.if_unused(), block.freed_damage(size, true, 4096)), (Some(false), None), "{size}");
         assert_eq!(block.late_damage(&block.trailer().expect("it has one")), None);
         assert!(block.is_tail_whole() && block.is_untouched() && block.slice(0..60).iter().all(|byte| *byte == 0));
@@ -118,7 +120,7 @@ fn a_block_that_another_heap_frees_keeps_its_canary_until_it_comes_home() {
     for size in 0..=60 {
         let mut room = Room([0x5a; 64]);
         let block = live(&mut room, size, true);
-        block.end(fields(&block), false);
+        block.end((fields(&block), FAMILY), false);
         assert_eq!((block.canary_damage(size), block.freed_damage(size, false, 4096)), (None, None));
         block.fill_head(size);
         assert_eq!(block.if_unused(), Some(false), "{size}");
@@ -130,7 +132,7 @@ fn the_head_of_a_free_block_is_restored_to_what_it_was() {
     for (size, erases) in [0, 5, 16, 40].into_iter().flat_map(|size| [(size, false), (size, true)]) {
         let mut room = Room([0; 64]);
         let block = live(&mut room, size, erases);
-        block.end(fields(&block), false);
+        block.end((fields(&block), FAMILY), false);
         // SAFETY: the block is this test's.
         unsafe { block.start().write_bytes(1, GRANULE_BYTES) };
         block.fill_head(size);

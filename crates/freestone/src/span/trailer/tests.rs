@@ -2,21 +2,31 @@ use super::*;
 
 const WORD: u32 = 0x89ab_cdef;
 
+fn encode(trailer: Trailer) -> u32 {
+    Fields::of(trailer).encode(WORD)
+}
+
+fn decode(stored: u32) -> Option<Trailer> {
+    Fields::decode(stored, WORD)?.trailer()
+}
+
 #[test]
 fn what_is_written_into_a_trailer_is_read_from_it() {
     let families = [Family::C, Family::Rust, Family::New, Family::NewArray].map(State::Live);
     for state in [State::Fresh, State::Freed].into_iter().chain(families) {
         for (size, align_log2) in (0..1 << 15).step_by(7).flat_map(|size| [0, 4, 15].map(|align| (size, align))) {
             let trailer = Trailer { state, size, align_log2 };
-            let stored = trailer.encode(WORD);
-            assert_eq!(Trailer::decode(stored, WORD), Some(trailer));
+            let stored = encode(trailer);
+            assert_eq!(decode(stored), Some(trailer));
             let fields = Fields::decode(stored, WORD).expect("it is a trailer");
             assert_eq!((fields.size(), fields.align_log2()), (size, align_log2));
             assert_eq!((fields.is_fresh(), fields.is_freed()), (state == State::Fresh, state == State::Freed));
             assert_eq!(fields.family().map(State::Live), matches!(state, State::Live(_)).then_some(state));
             assert_eq!(fields, Fields::of(trailer));
+            let is_free = state == State::Freed || trailer == Trailer::FRESH;
+            assert_eq!(Fields::decode_free(stored, WORD), is_free.then_some(fields));
             let freed = Trailer { state: State::Freed, ..trailer };
-            assert_eq!(Trailer::decode(fields.encode_freed(WORD), WORD), Some(freed));
+            assert_eq!(decode(fields.encode_freed(fields.state(), WORD)), Some(freed));
             for family in 0..8 {
                 let is_of_it = state == State::Live(Family::C) && family == Family::C as u32
                     || state == State::Live(Family::Rust) && family == Family::Rust as u32
@@ -31,7 +41,7 @@ fn what_is_written_into_a_trailer_is_read_from_it() {
 #[test]
 fn few_of_the_numbers_that_are_no_trailer_pass_for_one() {
     let numbers = || (0..1 << 16).map(|n: u32| n.wrapping_mul(0x9E37_79B9));
-    let passed = numbers().filter(|&stored| Trailer::decode(stored, WORD).is_some()).count();
+    let passed = numbers().filter(|&stored| decode(stored).is_some()).count();
     // Ten bits must be zero, and the state must be one of six of eight.
     assert!(passed < 100, "{passed} of 65536");
     let live = numbers().filter(|&stored| Fields::decode_live(stored, WORD, Family::C as u32).is_some()).count();
@@ -42,9 +52,29 @@ fn few_of_the_numbers_that_are_no_trailer_pass_for_one() {
 fn a_trailer_whose_first_byte_is_wrong_is_none() {
     for state in [State::Fresh, State::Freed, State::Live(Family::C)] {
         for size in (0..32_000).step_by(97) {
-            let stored = Trailer { state, size, align_log2: 4 }.encode(WORD);
-            let passed = (1..256).filter(|wrong| Trailer::decode(stored ^ wrong, WORD).is_some()).count();
+            let stored = encode(Trailer { state, size, align_log2: 4 });
+            let passes = |stored| {
+                decode(stored).is_some()
+                    || Fields::decode_free(stored, WORD).is_some()
+                    || Fields::decode_live(stored, WORD, Family::C as u32).is_some()
+            };
+            let passed = (1..256).filter(|wrong| passes(stored ^ wrong)).count();
             assert_eq!(passed, 0, "{state:?} of {size} bytes");
         }
     }
+}
+
+#[test]
+fn a_size_that_the_field_has_no_room_for_counts_from_a_base() {
+    let base = base_of(SMALL_MAX + GRANULE_BYTES);
+    assert_eq!((base_of(SMALL_MAX), base), (0, GRANULE_BYTES));
+    for state in [State::Freed, State::Live(Family::C)] {
+        for size in SMALL_MAX - TRAILER_BYTES + 1..=SMALL_MAX + GRANULE_BYTES - TRAILER_BYTES {
+            let trailer = Trailer { state, size, align_log2: 4 };
+            let fields = Fields::decode(Fields::with_base(trailer, base).encode(WORD), WORD).expect("it is a trailer");
+            assert_eq!(fields.counting_from(base).trailer(), Some(trailer));
+        }
+    }
+    let fresh = Fields::with_base(Trailer::FRESH, base);
+    assert_eq!((fresh.encode(0), fresh.trailer()), (0, Some(Trailer::FRESH)));
 }

@@ -3,15 +3,11 @@
 use core::cell::Cell;
 use core::ptr;
 use freestone_base::inbox::Node;
-use freestone_base::sync::{AtomicI64, AtomicU64};
+use freestone_base::sync::AtomicU64;
 
 /// See the module header.
 #[derive(Debug)]
 pub(super) struct BinState {
-    /// Frees granted, ever: `room` counts them down.
-    pub(super) granted: AtomicI64,
-    /// Blocks that came into the bin from spans and the inbox, less those that were flushed out.
-    pub(super) moved: AtomicI64,
     /// Frees of blocks of other owners, which did not pass through the bin.
     pub(super) remote_frees: AtomicU64,
     /// Blocks that the bin should hold at most; 0 before its first use.
@@ -36,8 +32,6 @@ impl BinState {
     /// Never used.
     pub(super) const fn new() -> Self {
         Self {
-            granted: AtomicI64::new(0),
-            moved: AtomicI64::new(0),
             remote_frees: AtomicU64::new(0),
             capacity: Cell::new(0),
             flushed: Cell::new(0),

@@ -192,6 +192,14 @@ impl<'a, O: Os + 'static> Current<'a, O> {
         Some((unsafe { self.assume_own() }, watch, lookup))
     }
 
+    /// As [`Current::watched`]; `None` also of a heap that clears freed blocks.
+    #[inline(always)]
+    pub(crate) fn watched_and_filling(self) -> Option<(Own<'a, O>, &'a WatchedHeap, &'a Lookup)> {
+        let (watch, lookup) = self.heap.watched.filling()?;
+        // SAFETY: only a heap that was created is watched, so this one is no placeholder.
+        Some((unsafe { self.assume_own() }, watch, lookup))
+    }
+
     /// Its view of the address range, and its large-run cache.
     #[inline(always)]
     pub(crate) fn view_and_cache(self) -> (View, &'a LargeRunCache) {

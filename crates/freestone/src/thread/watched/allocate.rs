@@ -5,9 +5,10 @@
 //! # Safety
 //! A block that was taken out of a span of this heap is the caller's.
 
-use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of, class_of_aligned};
-use crate::span::marked_block::MarkedBlock;
-use crate::span::trailer::{LEAST_BLOCK_BYTES, State, TRAILER_BYTES, Trailer};
+use crate::size_class::{GRANULE_BYTES, LAST_CLASS, N_CLASSES, SMALL_MAX, block_bytes, class_of, class_of_aligned};
+use crate::span::family::Family;
+use crate::span::marked_block::{Kind, MarkedBlock};
+use crate::span::trailer::{Fields, LEAST_BLOCK_BYTES, State, TRAILER_BYTES, Trailer, base_of};
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
 use crate::thread::span_owner::take_one_orphaned;
@@ -17,13 +18,15 @@ use crate::thread::watched::request::Request;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{empty_block, large_block, release};
 use crate::thread::{drain, refill};
-use core::ptr;
+use core::hint;
+use core::ptr::{self, NonNull};
 use freestone_os::Os;
 
 /// The class whose blocks hold what is asked for and a trailer; `None` if that takes a large block.
 fn class_for(request: &Request) -> Option<usize> {
     let bytes = request.room.checked_add(TRAILER_BYTES)?.max(LEAST_BLOCK_BYTES);
-    class_of_aligned(bytes, request.align)
+    let fits_last = bytes <= block_bytes(LAST_CLASS) && request.align <= GRANULE_BYTES;
+    class_of_aligned(bytes, request.align).or(fits_last.then_some(LAST_CLASS))
 }
 
 /// Allocates what is asked for; its start is null when memory runs out.
@@ -33,71 +36,69 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Req
     }
     let Some(class) = class_for(&request) else { return allocate_large(own, watch, request) };
     let Some(start) = next_block(own, watch, class) else { return NewBlock::NONE };
-    hand_out_checked(own, watch, (start, class), &request)
+    let Request { size, align, family, .. } = request;
+    let trailer = Trailer { state: State::Live(family), size, align_log2: align.trailing_zeros() };
+    let fields = Fields::with_base(trailer, base_of(block_bytes(class)));
+    let start = hand_out_checked(own, (start, class), fields);
+    NewBlock { start: start.as_ptr(), zero: own.shared().secret.erases() }
 }
 
 /// Hands out a block that was chosen, after a look at what was written to it.
 #[cold]
 #[inline(never)]
-fn hand_out_checked<O: Os>(
-    own: Own<'_, O>,
-    watch: &WatchedHeap,
-    (start, class): (*mut u8, usize),
-    request: &Request,
-) -> NewBlock {
+fn hand_out_checked<O: Os>(own: Own<'_, O>, (start, class): (*mut u8, usize), fields: Fields) -> NonNull<u8> {
     // SAFETY: a block of a watched span is there, and it was the magazine's or just left the span for us.
-    let block = unsafe { MarkedBlock::at(start, block_bytes(class), watch.secret()) };
+    let block = unsafe { MarkedBlock::at(start, block_bytes(class), &own.shared().secret) };
     let is_fresh = block.if_unused().unwrap_or_else(|| release::check_freed(own, &block, true));
-    hand_out(own, watch, (&block, class), trailer_for(request, request.align.trailing_zeros()), is_fresh);
-    NewBlock { start, zero: own.shared().secret.erases() }
+    block.begin((fields.size(), fields), is_fresh);
+    count_alloc(own, class);
+    // SAFETY: the block is mapped, which nothing at address 0 is.
+    unsafe { NonNull::new_unchecked(start) }
 }
 
-/// Allocates what is asked for if the magazine of its class has enough blocks; null if not, and nothing is done. `erases`: freed blocks
-/// are cleared.
+/// Allocates `size` bytes, aligned as every block is, if the magazine of their class has enough blocks; null if not, and nothing is done. `kind` is
+/// that of the heap's blocks below the last class.
 #[inline(always)]
-pub(crate) fn at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request, erases: bool) -> *mut u8 {
-    if request.align > GRANULE_BYTES || request.room > SMALL_MAX - TRAILER_BYTES {
+pub(crate) fn at_hand<O: Os>(
+    own: Own<'_, O>,
+    watch: &WatchedHeap,
+    (size, family): (usize, Family),
+    kind: Kind,
+) -> *mut u8 {
+    if size > SMALL_MAX - TRAILER_BYTES {
         return ptr::null_mut();
     }
-    let class = class_of((request.room + TRAILER_BYTES).max(LEAST_BLOCK_BYTES));
-    let start = watch.choose(class);
-    if start.is_null() {
-        return start;
-    }
+    let class = class_of(size + TRAILER_BYTES);
+    // SAFETY: the table has numbers of classes only.
+    unsafe { hint::assert_unchecked(class < N_CLASSES) };
+    // The class of the smallest block is that of two granules.
+    let class = if class == 0 { class_of(LEAST_BLOCK_BYTES) } else { class };
+    let Some(start) = watch.choose(class) else { return ptr::null_mut() };
     // SAFETY: a block of a watched span is there, and it was the magazine's.
-    let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), erases) };
-    let Some(is_fresh) = block.if_unused() else { return hand_out_checked(own, watch, (start, class), &request).start };
-    // An alignment that every block has counts as none.
-    hand_out(own, watch, (&block, class), trailer_for(&request, 0), is_fresh);
+    let block = unsafe { MarkedBlock::new(start, block_bytes(class), watch.secret(), kind) };
+    let fields = Fields::live(family, size);
+    let Some(is_fresh) = block.if_unused() else { return hand_out_checked(own, (start, class), fields).as_ptr() };
+    block.begin((size, fields), is_fresh);
+    own.bins().count_single_alloc(class);
+    watch.live().count_alloc();
     start
 }
 
 /// As [`at_hand`], where freed blocks are cleared. A block of no bytes is never at hand.
-#[inline(never)]
-pub(crate) fn cleared_at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> *mut u8 {
-    if request.room == 0 {
+#[inline(always)]
+pub(crate) fn cleared_at_hand<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, asked: (usize, Family)) -> *mut u8 {
+    if asked.0 == 0 {
         return ptr::null_mut();
     }
-    at_hand(own, watch, request, true)
+    at_hand(own, watch, asked, Kind::CLEARED)
 }
 
-#[inline(always)]
-fn trailer_for(request: &Request, align_log2: u32) -> Trailer {
-    Trailer { state: State::Live(request.family), size: request.size, align_log2 }
-}
-
-/// Makes a free block, which is out of its span and not handed out, the program's.
-#[inline(always)]
-fn hand_out<O: Os>(
-    own: Own<'_, O>,
-    watch: &WatchedHeap,
-    (block, class): (&MarkedBlock, usize),
-    trailer: Trailer,
-    is_fresh: bool,
-) {
-    block.begin(trailer, is_fresh);
+/// Counts a small block that becomes the program's.
+fn count_alloc<O: Os>(own: Own<'_, O>, class: usize) {
     own.bins().count_single_alloc(class);
-    watch.live().count_alloc();
+    if let Some(watch) = own.watch() {
+        watch.live().count_alloc();
+    }
 }
 
 #[cold]

@@ -12,6 +12,7 @@
 
 use crate::page::OwnedRun;
 use crate::size_class::block_bytes;
+use crate::span::marked_block::Kind;
 use crate::span::{Entry, Generation, PageIndex, fill};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
@@ -26,7 +27,7 @@ use core::slice;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
-/// Frees the block at `start`, on a page of a span of `class` of this watched heap, if it is one that is out. `erases`: freed blocks are cleared.
+/// Frees the block at `start`, on a page of a span of `class` of this watched heap, if it is one that is out. `kind` is that of the blocks of the class.
 ///
 /// # Safety
 /// - If a block that is out starts there, no code uses it any more.
@@ -36,16 +37,16 @@ pub(crate) unsafe fn free_own<O: Os>(
     watch: &WatchedHeap,
     (start, (page, class)): (*mut u8, (PageIndex, usize)),
     claim: Claim,
-    erases: bool,
+    kind: Kind,
 ) {
     let at = (start, class);
-    let Some((block, fields)) = if_whole(watch, (page, at), claim, erases) else {
+    let Some((block, fields)) = if_whole(watch, (page, at), claim, kind) else {
         return free_damaged(own, at, claim);
     };
-    block.end(fields, true);
+    block.end((fields, claim.family()), true);
     own.bins().count_single_free(at.1);
-    let is_over = watch.quarantine().push(at.0, block_bytes(at.1), at.1);
-    if watch.live().count_free() | is_over {
+    let ends = watch.live().count_free();
+    if watch.quarantine().push(at.0, block_bytes(at.1), at.1) || ends {
         settle(own);
     }
 }
@@ -55,7 +56,7 @@ pub(crate) unsafe fn free_own<O: Os>(
 #[inline(never)]
 fn free_damaged<O: Os>(own: Own<'_, O>, at: (*mut u8, usize), claim: Claim) {
     let (Some((block, fields)), Some(watch)) = (examine_own(own, at, claim), own.watch()) else { return };
-    block.end(fields, true);
+    block.end((fields, fields.state()), true);
     own.bins().count_single_free(at.1);
     quarantine(own, watch, (at.0, block_bytes(at.1)), at.1);
     count_free(own, watch);
@@ -78,7 +79,7 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), p
 /// - No code uses the block any more.
 pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) {
     let Examined { block, fields, class, entry, is_own } = *examined;
-    block.end(fields, is_own);
+    block.end((fields, fields.state()), is_own);
     let generation = entry.generation();
     profiling::forget_small(own, generation, block.start().addr());
     if is_own || generation == Generation::ABANDONED {

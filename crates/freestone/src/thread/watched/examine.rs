@@ -13,7 +13,7 @@ use crate::shared::Shared;
 use crate::size_class::{GRANULE_BYTES, block_at, block_bytes};
 use crate::span::blocks;
 use crate::span::family::Family;
-use crate::span::marked_block::MarkedBlock;
+use crate::span::marked_block::{Kind, MarkedBlock};
 use crate::span::single_block::{Whereabouts, is_uncarved, whereabouts};
 use crate::span::trailer::{Fields, State, TRAILER_BYTES, Trailer};
 use crate::span::{Entry, Layout, OwnedSpan, PageIndex};
@@ -107,13 +107,13 @@ pub(crate) fn examine_own<O: Os>(
 }
 
 /// The block that starts at an address in a span of `class` of this heap, which is watched, if nothing is wrong with it. `None`:
-/// [`examine_own`] finds out. `erases`: freed blocks are cleared.
+/// [`examine_own`] finds out. `kind` is that of the blocks of `class`.
 #[inline(always)]
 pub(crate) fn if_whole(
     watch: &WatchedHeap,
     (page, (start, class)): (PageIndex, (*mut u8, usize)),
     claim: Claim,
-    erases: bool,
+    kind: Kind,
 ) -> Option<(MarkedBlock, Fields)> {
     let (layout, bytes) = (watch.layout(), block_bytes(class));
     let span = span_of(&layout, page);
@@ -124,12 +124,12 @@ pub(crate) fn if_whole(
         return None;
     }
     // SAFETY: a span of this heap has a block there; only this thread hands it out.
-    let left = || unsafe { MarkedBlock::new(start.wrapping_sub(bytes), bytes, watch.secret(), erases) };
+    let left = || unsafe { MarkedBlock::new(start.wrapping_sub(bytes), bytes, watch.secret(), kind) };
     if offset > 0 && !left().is_tail_whole() {
         return None;
     }
     // SAFETY: a block of a watched span starts here.
-    let block = unsafe { MarkedBlock::new(start, bytes, watch.secret(), erases) };
+    let block = unsafe { MarkedBlock::new(start, bytes, watch.secret(), kind) };
     let fields = block.if_whole(claim.family())?;
     fits(fields, claim).then_some((block, fields))
 }
@@ -147,7 +147,7 @@ fn if_whole_of_any(
     let block = unsafe { MarkedBlock::at(start, block_bytes(class), watch.secret()) };
     let State::Live(family) = block.trailer()?.state else { return None };
     let claim = if claim.family() == 0 { claim.with_family(family) } else { claim };
-    if_whole(watch, (page, (start, class)), claim, watch.secret().erases())
+    if_whole(watch, (page, (start, class)), claim, Kind::of(block_bytes(class), watch.secret()))
 }
 
 /// Whether the program says nothing of size and alignment that does not fit.
@@ -213,7 +213,7 @@ fn examine_trailer<O: Os>(
         // A crime is reported once.
         block.write_canary(trailer.size);
     }
-    Some((block, Fields::of(trailer)))
+    Some((block, block.fields_of(trailer)))
 }
 
 /// What is wrong with a block that has this trailer, which does not say that the program has it.

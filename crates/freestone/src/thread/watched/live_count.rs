@@ -32,9 +32,9 @@ const NEXT_PART: i64 = 4;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct LiveCount {
-    /// Blocks that the heap handed out, less those that its thread freed.
-    live: Cell<i64>,
-    /// With no more a burst may have ended.
+    /// Blocks that the heap handed out, less those that its thread freed, less the floor, less one: a free counts it down, and looks at its sign only.
+    above: Cell<i64>,
+    /// With no more live blocks a burst may have ended.
     floor: Cell<i64>,
     /// The most that were live when blocks came from spans in this burst.
     peak: Cell<i64>,
@@ -47,12 +47,22 @@ pub(crate) struct LiveCount {
 impl LiveCount {
     /// None is live.
     pub(crate) fn reset(&self) {
-        self.live.set(0);
+        self.above.set(-self.floor.get() - 1);
         self.begin_burst(0, false);
     }
 
-    fn begin_burst(&self, floor: i64, awaits_rest: bool) {
+    /// Blocks that the heap handed out, less those that its thread freed.
+    fn live(&self) -> i64 {
+        self.above.get() + self.floor.get() + 1
+    }
+
+    fn set_floor(&self, floor: i64) {
+        self.above.set(self.live() - floor - 1);
         self.floor.set(floor);
+    }
+
+    fn begin_burst(&self, floor: i64, awaits_rest: bool) {
+        self.set_floor(floor);
         self.peak.set(0);
         self.brought.set(0);
         self.awaits_rest.set(awaits_rest);
@@ -60,34 +70,34 @@ impl LiveCount {
 
     /// Whether none is live, but for blocks of other heaps that the thread has freed.
     pub(crate) fn is_none(&self) -> bool {
-        self.live.get() <= 0
+        self.live() <= 0
     }
 
     /// Counts a block that is handed out.
     #[inline(always)]
     pub(crate) fn count_alloc(&self) {
-        self.live.set(self.live.get() + 1);
+        self.above.set(self.above.get() + 1);
     }
 
     /// Counts a block that is freed. Returns whether a burst may have ended.
     #[inline(always)]
     pub(crate) fn count_free(&self) -> bool {
-        self.live.set(self.live.get() - 1);
-        self.live.get() <= self.floor.get()
+        self.above.set(self.above.get() - 1);
+        self.above.get() < 0
     }
 
     /// Counts blocks that came from spans.
     pub(crate) fn count_brought(&self, n: u32) {
         self.brought.set(self.brought.get().saturating_add(n));
-        self.peak.set(self.peak.get().max(self.live.get()));
+        self.peak.set(self.peak.get().max(self.live()));
         self.awaits_rest.set(false);
-        self.floor.set(if self.peak.get() >= PEAK_LEAST { self.peak.get() / FLOOR_PART } else { 0 });
+        self.set_floor(if self.peak.get() >= PEAK_LEAST { self.peak.get() / FLOOR_PART } else { 0 });
     }
 
     /// Whether a burst has ended, or most of what it left is freed. It is counted anew then.
     pub(crate) fn ends_burst(&self) -> bool {
-        let live = self.live.get();
-        let ends = live <= self.floor.get() && (self.awaits_rest.get() || self.brought.get() >= BURST_LEAST);
+        let live = self.live();
+        let ends = self.above.get() < 0 && (self.awaits_rest.get() || self.brought.get() >= BURST_LEAST);
         if ends {
             self.begin_burst(live.max(0) / NEXT_PART, live > 0);
         }
@@ -102,7 +112,7 @@ mod tests {
 
     fn none() -> LiveCount {
         LiveCount {
-            live: Cell::new(0),
+            above: Cell::new(-1),
             floor: Cell::new(0),
             peak: Cell::new(0),
             brought: Cell::new(0),
@@ -120,9 +130,9 @@ mod tests {
     /// Frees blocks until so many are live. Returns how many were live at each end of a burst.
     fn free_until(count: &LiveCount, live: i64) -> Vec<i64> {
         let mut ends = Vec::new();
-        while count.live.get() > live {
+        while count.live() > live {
             if count.count_free() && count.ends_burst() {
-                ends.push(count.live.get());
+                ends.push(count.live());
             }
         }
         ends

@@ -15,7 +15,12 @@
 //! **Bound.** The queues together hold at most half as much again as must wait. If they hold more, those that have waited leave, and what stays
 //! was freed within the last so many bytes.
 //!
-//! The queues are linked through places of one array: a place is a few bytes, and which class needs how many differs from program to program.
+//! The queues are linked through places of one array: a place is a few bytes, and which class needs how many differs from program to program. Behind its
+//! youngest block each queue has a vacant place of its own, so that neither a first block nor a last one is a special case:
+//!
+//! ```text
+//!  first ─▶ oldest ─▶ … ─▶ youngest ─▶ vacant ◀─ last        empty: first = last
+//! ```
 //!
 //! Threads: only the heap's thread. Any thread may read what large blocks count.
 
@@ -50,42 +55,54 @@ const LONGEST_BYTES: usize = LARGE_PART * BYTES_MOST * 3 / 4;
 /// The queue of blocks that are no small ones of the heap.
 pub(crate) const OTHERS: usize = N_CLASSES;
 
-const _: () = assert!(PLACES.is_power_of_two() && PLACES > (BYTES_MOST + SLACK_MOST) / UNIT_BYTES + 1);
+/// One for each class, and [`OTHERS`].
+const N_QUEUES: usize = N_CLASSES + 1;
 
-/// What is known of a block that waits. Zero is one that holds none.
+/// The first place that is in no queue at the beginning. Place 0 is never used, so that zero is a quarantine that has not begun.
+const FIRST_VACANT: usize = 1 + N_QUEUES;
+
+const _: () = assert!(PLACES.is_power_of_two() && PLACES > FIRST_VACANT + (BYTES_MOST + SLACK_MOST) / UNIT_BYTES + 1);
+
+/// What is known of a block that waits.
 #[derive(Debug)]
 struct Place {
     start: Cell<*mut u8>,
     /// The clock when the block came.
     at: Cell<u32>,
     /// What the block counts as.
-    units: Cell<u16>,
-    /// The place behind this one in its queue, or in the list of vacant places: less the number of the place right behind it, so that zero is a list of all.
-    next: Cell<u16>,
+    units: Cell<u32>,
 }
 
-/// The first and the last place, and how many.
+/// The place of the oldest block, and the vacant one behind the youngest.
 #[derive(Debug)]
 struct Queue {
     first: Cell<u16>,
     last: Cell<u16>,
-    len: Cell<u32>,
 }
 
-/// See the module header. Zero is an empty one.
+impl Queue {
+    #[inline(always)]
+    fn is_empty(&self) -> bool {
+        self.first.get() == self.last.get()
+    }
+}
+
+/// See the module header. Zero is an empty one that has not begun.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Quarantine {
-    /// Units that may come before some have to leave. More have come if it is not above zero.
-    room: Cell<i32>,
     /// Units that came, ever.
     clock: Cell<u32>,
+    /// What the clock says when some have to leave.
+    limit: Cell<u32>,
     /// How many units must wait, and how many may; as of when blocks left last.
     most: Cell<u32>,
     bound: Cell<u32>,
-    /// The first vacant place.
+    /// The first vacant place that is in no queue; 0 before the beginning.
     vacant: Cell<u16>,
-    queues: [Queue; N_CLASSES + 1],
+    queues: [Queue; N_QUEUES],
+    /// The place behind each one, in its queue or among the vacant ones.
+    next: [Cell<u16>; PLACES],
     places: [Place; PLACES],
     /// Large blocks that came, ever, and their pages; and those that left.
     large_came: [AtomicU64; 2],
@@ -109,51 +126,65 @@ impl Quarantine {
         (bytes / LARGE_PART).max(1)
     }
 
+    /// Links the places, unless that was done in an earlier life of the heap's record.
+    pub(crate) fn begin(&self) {
+        if self.vacant.get() != 0 {
+            return;
+        }
+        for (number, next) in self.next.iter().enumerate() {
+            next.set(number as u16 + 1);
+        }
+        for (number, queue) in self.queues.iter().enumerate() {
+            queue.first.set(number as u16 + 1);
+            queue.last.set(number as u16 + 1);
+        }
+        self.vacant.set(FIRST_VACANT as u16);
+    }
+
     #[inline(always)]
     fn place(&self, number: u16) -> &Place {
         &self.places[usize::from(number) % PLACES]
     }
 
-    /// The place behind one in its list.
+    /// The number of the place behind one.
     #[inline(always)]
-    fn behind(&self, number: u16) -> u16 {
-        self.place(number).next.get().wrapping_add(number).wrapping_add(1)
-    }
-
-    #[inline(always)]
-    fn link(&self, number: u16, to: u16) {
-        self.place(number).next.set(to.wrapping_sub(number).wrapping_sub(1));
+    fn behind(&self, number: u16) -> &Cell<u16> {
+        &self.next[usize::from(number) % PLACES]
     }
 
     /// Adds a block that counts as `bytes` to a queue: that of its class if it is a small one of this heap, else [`OTHERS`]. Returns whether others have to
     /// leave before the next one comes.
     #[inline(always)]
     pub(crate) fn push(&self, start: *mut u8, bytes: usize, queue: usize) -> bool {
-        let (queue, number, units) = (&self.queues[queue], self.vacant.get(), units(bytes));
-        self.vacant.set(self.behind(number));
+        let (queue, units) = (&self.queues[queue], units(bytes));
+        let (number, last) = (queue.last.get(), self.vacant.get());
+        self.vacant.set(self.behind(last).get());
+        self.behind(number).set(last);
+        queue.last.set(last);
         let place = self.place(number);
         place.start.set(start);
         place.at.set(self.clock.get());
-        place.units.set(units as u16);
-        if queue.len.get() == 0 {
-            queue.first.set(number);
-        } else {
-            self.link(queue.last.get(), number);
-        }
-        queue.last.set(number);
-        queue.len.set(queue.len.get() + 1);
+        place.units.set(units);
         self.clock.set(self.clock.get().wrapping_add(units));
-        self.room.set(self.room.get() - units as i32);
-        self.room.get() <= 0
+        self.is_over()
+    }
+
+    /// Units that may come before some have to leave. More have come if it is not above zero.
+    #[inline(always)]
+    fn room(&self) -> i32 {
+        self.limit.get().wrapping_sub(self.clock.get()) as i32
     }
 
     /// The oldest block of a queue, if it has waited.
     #[inline(always)]
     pub(crate) fn waited(&self, queue: usize) -> Option<*mut u8> {
         let queue = &self.queues[queue];
+        if queue.is_empty() {
+            return None;
+        }
         let place = self.place(queue.first.get());
         let has_waited = self.clock.get().wrapping_sub(place.at.get()) >= self.most.get();
-        (queue.len.get() > 0 && has_waited).then(|| place.start.get())
+        has_waited.then(|| place.start.get())
     }
 
     /// Removes the oldest block of a queue, which has one.
@@ -161,17 +192,16 @@ impl Quarantine {
     pub(crate) fn remove(&self, queue: usize) {
         let queue = &self.queues[queue];
         let number = queue.first.get();
-        queue.first.set(self.behind(number));
-        queue.len.set(queue.len.get() - 1);
-        self.link(number, self.vacant.replace(number));
-        self.room.set(self.room.get() + i32::from(self.place(number).units.get()));
+        queue.first.set(self.behind(number).get());
+        self.behind(number).set(self.vacant.replace(number));
+        self.limit.set(self.limit.get().wrapping_add(self.place(number).units.get()));
     }
 
     /// Takes the oldest block out of a queue, if it has waited, or with `all`.
     #[inline]
     pub(crate) fn pop(&self, queue: usize, all: bool) -> Option<*mut u8> {
         let first = &self.queues[queue];
-        let oldest = (all && first.len.get() > 0).then(|| self.place(first.first.get()).start.get());
+        let oldest = (all && !first.is_empty()).then(|| self.place(first.first.get()).start.get());
         let start = oldest.or_else(|| self.waited(queue))?;
         self.remove(queue);
         Some(start)
@@ -179,12 +209,13 @@ impl Quarantine {
 
     /// Whether there is room for a block of `bytes`.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.room.get() > units(bytes) as i32
+        self.room() > units(bytes) as i32
     }
 
     /// Whether others have to leave before a block comes.
+    #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {
-        self.room.get() <= 0
+        self.room() <= 0
     }
 
     /// Makes as many bytes wait as a process of so many heaps may have.
@@ -193,14 +224,14 @@ impl Quarantine {
         let (most, slack) = (BYTES_MOST.min(share) / UNIT_BYTES, SLACK_MOST.min(share / 4) / UNIT_BYTES);
         let bound = (most + slack) as u32;
         self.most.set(most as u32);
-        self.room.set(self.room.get() + bound as i32 - self.bound.replace(bound) as i32);
+        self.limit.set(self.limit.get().wrapping_add(bound).wrapping_sub(self.bound.replace(bound)));
     }
 
     /// The blocks, for checks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = *mut u8> {
         self.queues.iter().flat_map(|queue| {
-            let numbers = core::iter::successors(Some(queue.first.get()), |&number| Some(self.behind(number)));
-            numbers.take(queue.len.get() as usize).map(|number| self.place(number).start.get())
+            let numbers = core::iter::successors(Some(queue.first.get()), |&number| Some(self.behind(number).get()));
+            numbers.take_while(|&number| number != queue.last.get()).map(|number| self.place(number).start.get())
         })
     }
 

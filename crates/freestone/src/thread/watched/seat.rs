@@ -57,13 +57,13 @@ impl WatchedHeap {
     }
 
     /// Freed blocks that wait.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn quarantine(&self) -> &Quarantine {
         &self.quarantine
     }
 
     /// Free blocks of a class that are handed out next.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn magazine(&self, class: usize) -> &Magazine {
         &self.magazines[class]
     }
@@ -80,30 +80,27 @@ impl WatchedHeap {
     }
 
     /// The next random number that is only to choose among blocks that are at hand.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn choice(&self) -> u32 {
         let next = self.random.get().wrapping_mul(MULTIPLIER).wrapping_add(1);
         self.random.set(next);
         (next >> 32) as u32
     }
 
-    /// Takes a random block out of the magazine of a class, and puts one in its place that has waited. Null if none has, and the magazine has few.
-    #[inline(never)]
-    pub(crate) fn choose(&self, class: usize) -> *mut u8 {
+    /// Takes a random block out of the magazine of a class, and puts one in its place that has waited. `None` if none has, and the magazine has few.
+    #[inline(always)]
+    pub(crate) fn choose(&self, class: usize) -> Option<*mut u8> {
         let (magazine, waiting) = (self.magazine(class), self.quarantine());
-        let waited = waiting.waited(class);
-        if waited.is_none() && magazine.len() < least(class) {
-            return ptr::null_mut();
+        if let Some(waited) = waiting.waited(class) {
+            let (place, start) = magazine.any(self.choice())?;
+            place.set(waited);
+            waiting.remove(class);
+            Some(start)
+        } else if magazine.len() >= least(class) {
+            magazine.take(self.choice())
+        } else {
+            None
         }
-        let Some((place, start)) = magazine.any(self.choice()) else { return ptr::null_mut() };
-        match waited {
-            Some(waited) => {
-                place.set(waited);
-                waiting.remove(class);
-            }
-            None => magazine.remove(place),
-        }
-        start
     }
 
     /// The next random number.
@@ -126,6 +123,8 @@ pub(crate) struct WatchSeat {
     lookup: Lookup,
     /// Null if the heap is not watched.
     watch: AtomicPtr<WatchedHeap>,
+    /// As `watch`, but also null if freed blocks are cleared: for the short ways of heaps that fill them.
+    filling: AtomicPtr<WatchedHeap>,
     /// Null if it never was.
     storage: AtomicPtr<WatchedHeap>,
 }
@@ -136,6 +135,7 @@ impl WatchSeat {
         Self {
             lookup: Lookup::empty(),
             watch: AtomicPtr::new(ptr::null_mut()),
+            filling: AtomicPtr::new(ptr::null_mut()),
             storage: AtomicPtr::new(ptr::null_mut()),
         }
     }
@@ -151,7 +151,9 @@ impl WatchSeat {
 
     /// Begins a life in which the heap is watched; [`WatchSeat::prepare`] has returned `true`, and the secret was drawn.
     pub(crate) fn begin<O: Os>(&self, view: View, generation: Generation, shared: &Shared<O>, random: u64) {
-        self.watch.store(self.storage.load(Ordering::Relaxed), Ordering::Release);
+        let storage = self.storage.load(Ordering::Relaxed);
+        self.watch.store(storage, Ordering::Release);
+        self.filling.store(if shared.secret.erases() { ptr::null_mut() } else { storage }, Ordering::Relaxed);
         self.lookup.begin(view, generation);
         if let Some(watch) = self.get() {
             watch.secret.become_copy(&shared.secret);
@@ -159,12 +161,14 @@ impl WatchSeat {
             watch.os_page_bytes.set(shared.os().os_page_bytes());
             watch.random.set(random | 1);
             watch.live.reset();
+            watch.quarantine.begin();
         }
     }
 
     /// Begins a life in which it is not.
     pub(crate) fn leave(&self) {
         self.watch.store(ptr::null_mut(), Ordering::Relaxed);
+        self.filling.store(ptr::null_mut(), Ordering::Relaxed);
     }
 
     /// What the heap has if it is watched. Any thread may read the counters of it.
@@ -178,6 +182,13 @@ impl WatchSeat {
     #[inline(always)]
     pub(crate) fn get_with_lookup(&self) -> Option<(&WatchedHeap, &Lookup)> {
         Some((self.get()?, &self.lookup))
+    }
+
+    /// As [`WatchSeat::get_with_lookup`], but `None` if freed blocks are cleared. For the heap's thread.
+    #[inline(always)]
+    pub(crate) fn filling(&self) -> Option<(&WatchedHeap, &Lookup)> {
+        // SAFETY: null, or in metadata, which is zeroed, aligned, and never unmapped; zero is a valid `WatchedHeap`.
+        Some((unsafe { self.filling.load(Ordering::Relaxed).as_ref() }?, &self.lookup))
     }
 
     /// Which blocks are the heap's own, if it is watched.

@@ -3,7 +3,7 @@
 use crate::config::key;
 use crate::misuse::{Misuse, seen};
 use crate::page::PageStats;
-use crate::size_class::{N_CLASSES, SMALL_MAX, block_bytes, class_of};
+use crate::size_class::{LAST_CLASS, N_CLASSES, SMALL_MAX, block_bytes, class_of};
 use crate::span::family::Family;
 use crate::span::trailer::{LEAST_BLOCK_BYTES, TRAILER_BYTES};
 use crate::testing::World;
@@ -50,7 +50,7 @@ fn write(block: *mut u8, at: isize, byte: u8) {
 }
 
 /// Sizes of each kind of block: small, filled in parts, of several OS pages, large.
-const SIZES: [usize; 9] = [0, 1, 8, 28, 100, 1000, 4096, 20_000, 262_144];
+const SIZES: [usize; 11] = [0, 1, 8, 28, 100, 1000, 4096, 20_000, 32_764, 32_768, 262_144];
 
 #[test]
 fn no_hot_path_of_a_watched_heap_succeeds() {
@@ -136,6 +136,19 @@ fn a_byte_written_behind_the_end_is_seen_by_the_free() {
         let seen = overflow(heap, size);
         assert!(!seen.is_empty() && seen.iter().all(is_overflow), "{size}: {seen:?}");
     }
+}
+
+#[test]
+fn a_block_of_32_kib_is_a_small_one_of_the_last_class() {
+    let world = watched();
+    let heap = world.heap();
+    for size in [SMALL_MAX - TRAILER_BYTES + 1, SMALL_MAX] {
+        let block = allocate(heap, size);
+        assert_eq!(heap.lookup().own_class(block.addr()), Some(LAST_CLASS), "{size}");
+        assert_eq!(heap.usable_bytes(block), Some(size));
+        free(heap, block);
+    }
+    world.check().unwrap();
 }
 
 /// Whether a block for `size` bytes has a byte of canary: else its trailer is right behind the end.

@@ -7,22 +7,24 @@ use std::collections::VecDeque;
 mod borders;
 
 fn quarantine() -> Box<Quarantine> {
-    Box::new(Quarantine {
-        room: Cell::new(0),
+    let quarantine = Box::new(Quarantine {
         clock: Cell::new(0),
+        limit: Cell::new(0),
         most: Cell::new(0),
         bound: Cell::new(0),
         vacant: Cell::new(0),
-        queues: [const { Queue { first: Cell::new(0), last: Cell::new(0), len: Cell::new(0) } }; N_CLASSES + 1],
+        queues: [const { Queue { first: Cell::new(0), last: Cell::new(0) } }; N_QUEUES],
+        next: [const { Cell::new(0) }; PLACES],
         places: core::array::from_fn(|_| Place {
             start: Cell::new(ptr::null_mut()),
             at: Cell::new(0),
             units: Cell::new(0),
-            next: Cell::new(0),
         }),
         large_came: [const { AtomicU64::new(0) }; 2],
         large_left: [const { AtomicU64::new(0) }; 2],
-    })
+    });
+    quarantine.begin();
+    quarantine
 }
 
 fn block(number: usize) -> *mut u8 {
@@ -66,7 +68,7 @@ fn blocks_leave_a_queue_in_the_order_in_which_they_came_and_not_before_they_have
         assert!(core::iter::from_fn(|| waiting.pop(which, true)).eq(queue.iter().map(|&(start, _)| start)));
     }
     assert!(waiting.iter().next().is_none());
-    assert_eq!(waiting.room.get(), (UNITS_MOST + UNITS_MOST / 2) as i32);
+    assert_eq!(waiting.room(), (UNITS_MOST + UNITS_MOST / 2) as i32);
 }
 
 #[test]

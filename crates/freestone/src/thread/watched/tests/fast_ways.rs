@@ -1,6 +1,7 @@
 //! The fast ways of a watched heap: what they do, the slow ways would do as well.
 use super::*;
 use crate::size_class::GRANULE_BYTES;
+use crate::span::marked_block::Kind;
 use crate::thread::watched::allocate::{at_hand, cleared_at_hand};
 use crate::thread::watched::examine::{examine_own, if_whole};
 use crate::thread::watched::magazine::least;
@@ -9,7 +10,8 @@ use crate::thread::watched::magazine::least;
 fn both(heap: Own<'_, Fake>, start: *mut u8, claim: Claim) -> (bool, bool, Vec<Misuse>) {
     let watch = heap.watch().expect("the heap is watched");
     let (page, class) = heap.lookup().own_page_and_class(start.addr()).expect("it is in a span of this heap");
-    let is_fast = if_whole(watch, (page, (start, class)), claim, watch.secret().erases()).is_some();
+    let is_fast =
+        if_whole(watch, (page, (start, class)), claim, Kind::of(block_bytes(class), watch.secret())).is_some();
     let is_slow = examine_own(heap, (start, class), claim).is_some();
     (is_fast, is_slow, crimes())
 }
@@ -115,29 +117,27 @@ fn bring(heap: Own<'_, Fake>, size: usize) {
 }
 
 #[test]
-fn a_block_is_at_hand_if_its_magazine_has_enough_and_every_block_is_aligned_so() {
+fn a_block_is_at_hand_if_its_magazine_has_enough() {
     let world = watched();
     let heap = world.heap();
     let watch = heap.watch().expect("the heap is watched");
-    for (size, align, expected) in [
-        (40, 1, true),
-        (40, GRANULE_BYTES, true),
-        (40, 2 * GRANULE_BYTES, false),
-        (0, 1, true),
-        (12, 1, true),
-        (28, 1, true),
-        (1000, 1, true),
-        (SMALL_MAX - TRAILER_BYTES, 1, false),
-        (SMALL_MAX - TRAILER_BYTES + 1, 1, false),
-        (SMALL_MAX, 1, false),
-        (1 << 20, 1, false),
-        (usize::MAX, 1, false),
+    for (size, expected) in [
+        (40, true),
+        (0, true),
+        (12, true),
+        (28, true),
+        (1000, true),
+        (SMALL_MAX - TRAILER_BYTES, false),
+        (SMALL_MAX - TRAILER_BYTES + 1, false),
+        (SMALL_MAX, false),
+        (1 << 20, false),
+        (usize::MAX, false),
     ] {
         if expected {
             bring(heap, size);
         }
-        let block = at_hand(heap, watch, Request::new(size, align, Family::C), false);
-        assert_eq!(!block.is_null(), expected, "{size} {align}");
+        let block = at_hand(heap, watch, (size, Family::C), Kind::FILLED);
+        assert_eq!(!block.is_null(), expected, "{size}");
         if expected {
             assert_eq!(heap.usable_bytes(block), Some(size));
             let class = heap.lookup().own_class(block.addr()).expect("it is this heap's");
@@ -162,7 +162,10 @@ fn a_watched_heap_has_blocks_at_hand_for_calls_that_have_no_proof_that_it_is_ali
                 world.set(key::GUARD_SAMPLE, "1000000");
             }
             // SAFETY: the heap is this test's.
-            let block = unsafe { heap.heap().as_current() }.at_hand(Request::new(40, 1, Family::C));
+            let current = unsafe { heap.heap().as_current() };
+            let (filled, cleared) = (current.at_hand(40, Family::C), current.cleared_at_hand(40, Family::C));
+            assert!(filled.is_null() || cleared.is_null());
+            let block = if level == "full" { cleared } else { filled };
             assert_eq!(!block.is_null(), level != "default" && !guards_some, "{level} {guards_some}");
             if !block.is_null() {
                 free(heap, block);
@@ -178,7 +181,7 @@ fn a_block_of_no_bytes_is_never_at_hand_where_it_is_another_kind_of_block() {
     let watch = heap.watch().expect("the heap is watched");
     for (size, expected) in [(0, false), (1, true), (40, true)] {
         bring(heap, size.max(1));
-        let block = cleared_at_hand(heap, watch, Request::new(size, 1, Family::C));
+        let block = cleared_at_hand(heap, watch, (size, Family::C));
         assert_eq!(!block.is_null(), expected, "{size}");
         if expected {
             free(heap, block);
@@ -198,23 +201,23 @@ fn a_magazine_gives_blocks_until_it_has_few_and_all_that_have_waited() {
     let block = |number: usize| core::ptr::without_provenance_mut::<u8>(number * 64);
     (1..=least + 1).for_each(|at| assert!(magazine.put(class, block(at))));
     for n_left in [least, least - 1] {
-        let chosen = watch.choose(class);
-        assert!(!chosen.is_null() && magazine.len() == n_left && magazine.iter().all(|other| other != chosen));
+        let chosen = watch.choose(class).expect("it has enough");
+        assert!(magazine.len() == n_left && magazine.iter().all(|other| other != chosen));
     }
-    assert!(watch.choose(class).is_null(), "it has few");
+    assert!(watch.choose(class).is_none(), "it has few");
     waiting.share(1);
     waiting.push(block(100), 64, class);
-    assert!(watch.choose(class).is_null(), "it has not waited");
+    assert!(watch.choose(class).is_none(), "it has not waited");
     waiting.push(block(101), 128 << 10, class);
-    let chosen = watch.choose(class);
-    assert!(!chosen.is_null() && chosen != block(100) && magazine.len() == least - 1);
+    let chosen = watch.choose(class).expect("one has waited");
+    assert!(chosen != block(100) && magazine.len() == least - 1);
     assert!(magazine.iter().any(|other| other == block(100)), "it took the place of the one that was chosen");
     assert_eq!(waiting.iter().collect::<Vec<_>>(), [block(101)]);
     while magazine.take(0).is_some() {}
-    assert!(waiting.pop(class, true).is_some() && watch.choose(class).is_null());
+    assert!(waiting.pop(class, true).is_some() && watch.choose(class).is_none());
     waiting.push(block(102), 64, class);
     waiting.push(block(103), 128 << 10, crate::thread::watched::quarantine::OTHERS);
-    assert!(watch.choose(class).is_null(), "an empty magazine has none to give for the one that has waited");
+    assert!(watch.choose(class).is_none(), "an empty magazine has none to give for the one that has waited");
     while waiting.pop(class, true).is_some() || waiting.pop(crate::thread::watched::quarantine::OTHERS, true).is_some()
     {
     }

@@ -42,7 +42,7 @@ fn a_smaller_share_and_a_larger_one_change_the_room_by_the_difference() {
         waiting.share(n_heaps);
         let share = BYTES_OF_ALL / n_heaps.max(1) as usize;
         let bound = BYTES_MOST.min(share) / UNIT_BYTES + SLACK_MOST.min(share / 4) / UNIT_BYTES;
-        assert_eq!((waiting.room.get(), waiting.bound.get()), (bound as i32, bound as u32), "{n_heaps}");
+        assert_eq!((waiting.room(), waiting.bound.get()), (bound as i32, bound as u32), "{n_heaps}");
         assert_eq!(waiting.most.get() as usize, BYTES_MOST.min(share) / UNIT_BYTES);
     }
 }
