@@ -180,3 +180,6 @@ impl<O: Os> PageHeap<O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

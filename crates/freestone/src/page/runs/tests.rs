@@ -69,6 +69,21 @@ fn free_neighbours_of_a_kind_become_one_run_with_the_age_of_the_largest_part() {
 }
 
 #[test]
+fn a_free_run_is_huge_if_a_part_of_it_is() {
+    for huge in [[true, false, false], [false, true, false], [false, false, true], [false; 3]] {
+        let os = Fake::new(4096, RANGE_BYTES);
+        let mut runs = runs(&os);
+        let parts = [(); 3].map(|()| take(&mut runs, 4, Kind::Large));
+        take(&mut runs, 1, Kind::Large);
+        for at in [0, 2, 1] {
+            runs.free(parts[at].first, FreeState::dirty(Moment(1), huge[at]));
+        }
+        assert_eq!(runs.run_at(parts[0].first).pages, Pages(12));
+        assert_eq!(runs.record(parts[0].first).is_huge.get(), huge.contains(&true), "{huge:?}");
+    }
+}
+
+#[test]
 fn dirty_runs_are_linked_by_age_however_they_are_freed() {
     let os = Fake::new(4096, RANGE_BYTES);
     let mut runs = runs(&os);
