@@ -42,7 +42,7 @@ pub(crate) struct Chosen {
     /// Test the survivors again.
     #[arg(long)]
     again: bool,
-    /// Leave out tests that take longer than this many seconds; some changes survive then that these would notice.
+    /// Leave out tests that take more seconds of processor time than this; some changes survive then that these would notice.
     #[arg(long, default_value_t = u64::MAX)]
     seconds: u64,
     /// Test this many mutants at once.
@@ -138,7 +138,7 @@ fn mutants(module: &Module) -> Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-/// A test, how many seconds it takes, and which places it reaches: a byte for each mutant's number.
+/// A test, how many seconds of processor time it takes, and which places it reaches: a byte for each mutant's number.
 struct Measured {
     test: Test,
     seconds: f64,
@@ -150,9 +150,9 @@ impl Measured {
     fn new(test: &Test, n_numbers: usize) -> Result<Option<Self>> {
         let file = target().join(format!("mutants/reached-{}", std::process::id()));
         fs::write(&file, vec![0; 1 << 16])?;
-        let begun = Instant::now();
+        let before = trial::seconds_of_children()?;
         let ending = test.run(("MUTANT_TRACE", &file.to_string_lossy()), 600)?;
-        let (seconds, mut reached) = (begun.elapsed().as_secs_f64(), fs::read(&file)?);
+        let (seconds, mut reached) = (trial::seconds_of_children()? - before, fs::read(&file)?);
         reached.truncate(n_numbers);
         Ok((ending == Ending::Passed).then(|| Self { test: test.clone(), seconds, reached }))
     }
