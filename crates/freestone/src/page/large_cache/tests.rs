@@ -1,4 +1,6 @@
 //! The large-run caches: over the fake kernel, through whole heaps.
+//!
+//! Long because: each way in which a run comes into a cache, stays there and leaves it has a test.
 use super::*;
 use crate::config::key;
 use crate::page::state::State;
