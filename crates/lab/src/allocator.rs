@@ -7,6 +7,7 @@
 //! | [`freestone_library`], [`peer_library`] | Freestone's library, the peers' libraries |
 //! | [`checkout`], [`installation`] | where they come from: built with cargo in a checkout, or installed |
 //! | [`preloading`], [`file_capabilities`] | whether a file can be preloaded, and into which commands |
+//! | [`lending`] | libraries that every user can read |
 //! | [`proof`] | the proof that an allocator answers `malloc` in a workload's process |
 
 pub(crate) mod checkout;
@@ -14,6 +15,7 @@ pub(crate) mod description;
 pub(crate) mod file_capabilities;
 pub(crate) mod freestone_library;
 pub(crate) mod installation;
+pub(crate) mod lending;
 pub(crate) mod peer_library;
 pub(crate) mod preloading;
 pub(crate) mod proof;

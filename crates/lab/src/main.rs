@@ -7,9 +7,9 @@
 //! | [`command`] | the command line; one file per subcommand |
 //! | [`heap_profile`] | heap profiles: reading them, tables, flame graphs, pages |
 //! | [`leaks`] | leaks: holding a process at its end, and marking what its memory refers to |
-//! | [`symbols`] | functions and lines of code addresses |
 //! | [`show`] | tables, plots and HTML pages, made from results |
 //! | [`measure`] | rounds, statistics, comparisons, reasons for doubt |
+//! | [`symbols`] | functions and lines of code addresses |
 //! | [`results`] | the results file: what it holds, writing and reading it |
 //! | [`allocator`] | allocators: finding them, building them, proving that they answer `malloc` |
 //! | [`program_suite`] | real programs with generated inputs |

@@ -11,11 +11,11 @@
 //! | [`symbolizer`] | the names of all addresses of a process |
 //! | [`frame`] | a function on a stack |
 //! | [`mapping`] | a line of `/proc/PID/maps` |
-//! | [`module`] | one ELF file: from file offsets to functions and lines |
+//! | [`module`] | one ELF file: from offsets or addresses in it to functions and lines |
 //! | [`demangled`] | names of C++ and Rust as people write them |
 
 mod demangled;
 pub(crate) mod frame;
 pub(crate) mod mapping;
-mod module;
+pub(crate) mod module;
 pub(crate) mod symbolizer;

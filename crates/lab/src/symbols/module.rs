@@ -1,4 +1,4 @@
-//! One ELF file: from offsets in the file to functions and lines.
+//! One ELF file: from offsets or addresses in it to functions and lines.
 
 use crate::symbols::demangled::demangled;
 use crate::symbols::frame::Frame;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const DEBUG_FOLDER: &str = "/usr/lib/debug/.build-id";
 
 /// A program or a library.
-pub(super) struct Module {
+pub(crate) struct Module {
     segments: Vec<Segment>,
     /// The file itself, or the one with its debugging information.
     loader: Option<Loader>,
@@ -35,7 +35,7 @@ struct Function {
 
 impl Module {
     /// Reads a file; `None` if it is gone, or no ELF file.
-    pub(super) fn load(path: &str) -> Option<Self> {
+    pub(crate) fn load(path: &str) -> Option<Self> {
         let data = fs::read(path).ok()?;
         let file = object::File::parse(&*data).ok()?;
         let segment = |segment: object::Segment<'_, '_>| {
@@ -65,7 +65,11 @@ impl Module {
     pub(super) fn frames(&self, offset: u64) -> Vec<Frame> {
         let inside = |segment: &&Segment| (segment.offset..segment.offset + segment.bytes).contains(&offset);
         let Some(segment) = self.segments.iter().find(inside) else { return Vec::new() };
-        let address = offset - segment.offset + segment.address;
+        self.at(offset - segment.offset + segment.address)
+    }
+
+    /// The functions at an address of the file, innermost first; empty if none is known.
+    pub(crate) fn at(&self, address: u64) -> Vec<Frame> {
         let symbol = self.symbol(address);
         let mut frames = self.inlined(address);
         // The outermost function is the symbol's, which has the whole name.

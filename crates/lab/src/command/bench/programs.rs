@@ -2,7 +2,7 @@
 
 use super::self_test;
 use crate::allocator::description::Allocator;
-use crate::allocator::selection;
+use crate::allocator::{lending, selection};
 use crate::command::conclusion::Output;
 use crate::measure::commands::CommandJob;
 use crate::measure::measurement::Measurement;
@@ -121,7 +121,7 @@ fn measure(
     bar.set_message(format!("the inputs of {}", program.name));
     let workshop = Workshop::of(program)?;
     let job = command_job(program, &workshop, request.limit);
-    let warm = job.warm_up(allocators.to_vec(), measurement)?;
+    let warm = job.warm_up(lending::lend(allocators, workshop.path())?, measurement)?;
     warm.measure(request.rounds, bar, measurement)
 }
 
