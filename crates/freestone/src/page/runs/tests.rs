@@ -138,6 +138,28 @@ fn the_peak_of_use_is_returned_once_and_includes_what_a_placement_gave_back() {
     assert_eq!((runs.take_peak_in_use(), runs.peak()), (Pages(25), Pages(50)));
 }
 
+/// The shortest that is long enough is found among many, also where the lists in between are empty.
+#[test]
+#[cfg_attr(miri, ignore = "needs more pages than a world has there")]
+fn the_shortest_run_that_is_long_enough_is_found() {
+    const LONG: u32 = 1100;
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = clean_runs(&os, Pages(2 * LONG));
+    let all: Vec<_> = (1..=40).chain([LONG]).map(|n| [n, 1].map(|n| take(&mut runs, n, Kind::Large))[0]).collect();
+    all.iter().for_each(|run| runs.free(run.first, dirty(1)));
+    assert_eq!(runs.dirty.longest(&runs.records).count(), 41);
+    assert_eq!(runs.longest_dirty().unwrap().pages, Pages(LONG));
+    let found = |runs: &Runs, n| runs.find_dirty(Pages(n)).map(|page| runs.run_at(page).pages.0);
+    for n in 1..=40 {
+        assert_eq!(found(&runs, n), Some(n));
+        runs.take_aligned(all[n as usize - 1].first, Pages(n), Pages(1), Kind::Large);
+        assert_eq!(found(&runs, n), Some(if n == 40 { LONG } else { n + 1 }));
+    }
+    assert_eq!((found(&runs, LONG), found(&runs, LONG + 1)), (Some(LONG), None));
+    assert_eq!(runs.dirty.longest(&runs.records).map(|(_, pages)| pages).collect::<Vec<_>>(), [Pages(LONG)]);
+    runs.check_free().unwrap();
+}
+
 #[test]
 fn runs_that_are_purged_are_in_no_set_until_they_are_back() {
     let os = Fake::new(4096, RANGE_BYTES);
