@@ -42,7 +42,7 @@ pub(crate) struct Chosen {
     /// Test the survivors again.
     #[arg(long)]
     again: bool,
-    /// Leave out tests that take longer than this many seconds; some changes survive then that these would notice.
+    /// Leave out tests that take more seconds of processor time than this; some changes survive then that these would notice.
     #[arg(long, default_value_t = u64::MAX)]
     seconds: u64,
     /// Test this many mutants at once.
@@ -138,7 +138,7 @@ fn mutants(module: &Module) -> Result<Vec<Mutant>> {
     Ok(mutants)
 }
 
-/// A test, how many seconds it takes, and which places it reaches: a byte for each mutant's number.
+/// A test, how many seconds of processor time it takes, and which places it reaches: a byte for each mutant's number.
 struct Measured {
     test: Test,
     seconds: f64,
@@ -146,15 +146,16 @@ struct Measured {
 }
 
 impl Measured {
-    /// Runs the test once with no mutant in force. Returns nothing if it fails.
-    fn new(test: &Test, n_numbers: usize) -> Result<Option<Self>> {
+    /// Runs the test once with no mutant in force. Returns nothing if it fails. A test that takes much longer than `most` seconds is ended.
+    fn new(test: &Test, n_numbers: usize, most: u64) -> Result<Option<Self>> {
         let file = target().join(format!("mutants/reached-{}", std::process::id()));
         fs::write(&file, vec![0; 1 << 16])?;
-        let begun = Instant::now();
-        let ending = test.run(("MUTANT_TRACE", &file.to_string_lossy()), 600)?;
-        let (seconds, mut reached) = (begun.elapsed().as_secs_f64(), fs::read(&file)?);
+        let before = trial::seconds_of_children()?;
+        let ending = test.run(("MUTANT_TRACE", &file.to_string_lossy()), most.saturating_mul(4).clamp(10, 600))?;
+        let (seconds, mut reached) = (trial::seconds_of_children()? - before, fs::read(&file)?);
         reached.truncate(n_numbers);
-        Ok((ending == Ending::Passed).then(|| Self { test: test.clone(), seconds, reached }))
+        let is_whole = ending == Ending::Passed || seconds > most as f64;
+        Ok(is_whole.then(|| Self { test: test.clone(), seconds, reached }))
     }
 }
 
@@ -191,7 +192,7 @@ fn test(
     }
     let mut tests = Vec::new();
     for test in &built.tests {
-        match Measured::new(test, left.len() + 1)? {
+        match Measured::new(test, left.len() + 1, chosen.seconds)? {
             Some(measured) => tests.push(measured),
             None => println!("left out, since it fails without a change: {}", test.name),
         }

@@ -88,6 +88,7 @@ struct State {
     failure: Option<Failure>,
     purged_bytes: u64,
     longest_purge_bytes: usize,
+    prefaulted_bytes: u64,
     purge_keeps_contents: bool,
     huge_page_bytes: usize,
     huge: Vec<bool>,
@@ -158,6 +159,12 @@ impl Fake {
     #[must_use]
     pub fn longest_purge_bytes(&self) -> usize {
         self.lock().longest_purge_bytes
+    }
+
+    /// Bytes prefaulted since the beginning.
+    #[must_use]
+    pub fn prefaulted_bytes(&self) -> u64 {
+        self.lock().prefaulted_bytes
     }
 
     /// Makes purges, and readings of the control group's limit, wait inside the kernel, or lets them go on.

@@ -258,3 +258,16 @@ fn orphaned_blocks_are_handed_out_one_at_a_time_and_then_all_that_are_left() {
         (ptr::null_mut(), 0)
     );
 }
+
+#[test]
+fn the_locks_are_held_from_before_a_fork_until_after_it() {
+    let world = World::new(OS_PAGE_BYTES);
+    let is_free =
+        || world.shared.central.classes.iter().map(|class| class.try_lock().is_some()).collect::<BTreeSet<_>>();
+    assert_eq!(is_free(), BTreeSet::from([true]));
+    world.shared.lock_for_fork();
+    assert_eq!(is_free(), BTreeSet::from([false]));
+    // SAFETY: this thread took the locks in the line before the last.
+    world.shared.unlock_after_fork(unsafe { Forker::new() });
+    assert_eq!(is_free(), BTreeSet::from([true]));
+}

@@ -59,6 +59,7 @@ fn inside(runs: &Runs, page: PageIndex) -> Option<Closed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::page_heap::OwnedRun;
     use crate::size_class::class_of;
     use crate::testing::{World, free};
     use freestone_base::units::PAGE_BYTES;
@@ -101,6 +102,37 @@ mod tests {
         assert!(world.os().is_guarded(span.start().wrapping_add(span.n_pages().to_bytes().0)));
         let found = world.shared.pages.closed_at(end);
         assert!(matches!(found, Some(Closed::BehindSpan(_, class)) if class >= class_of(100)), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_left_of_a_guard_in_a_free_run_is_behind_no_block() {
+        let world = World::new(4096);
+        let pages = &world.shared.pages;
+        let take = || {
+            let run = pages.allocate(Pages(4), Pages(1), Kind::Large).unwrap();
+            OwnedRun::taken(Extent::new(run.page, run.pages))
+        };
+        let [first, second, third] = [(); 3].map(|()| take());
+        let guards = [&first, &second].map(|block| pages.layout().page_start(block.page() + Pages(4)));
+        assert!(guards.iter().all(|guard| matches!(pages.closed_at(guard.addr()), Some(Closed::BehindLarge(_)))));
+        [first, third, second].into_iter().for_each(|block| pages.free(block));
+        for guard in guards {
+            assert!(world.os().is_guarded(guard));
+            assert_eq!(pages.closed_at(guard.addr()), None);
+        }
+    }
+
+    #[test]
+    fn a_free_page_behind_a_quarantined_block_is_not_a_part_of_it() {
+        let world = World::hardened(4096, "full");
+        let pages = &world.shared.pages;
+        let run = pages.allocate(Pages(8), Pages(1), Kind::Large).unwrap();
+        let block = OwnedRun::taken(Extent::new(run.page, run.pages));
+        pages.shrink(&block, Pages(4));
+        pages.quarantine(block).unwrap();
+        let closed_at = |at| pages.closed_at(pages.layout().page_start(run.page + Pages(at)).addr());
+        assert_eq!(closed_at(3), Some(Closed::Freed(Extent::new(run.page, Pages(4)))));
+        assert_eq!(closed_at(4), None);
     }
 
     #[test]

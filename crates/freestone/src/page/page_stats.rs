@@ -70,3 +70,23 @@ impl Events {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dirty_stuck_and_purging_pages_may_have_memory() {
+        let stats = PageStats { dirty_pages: 3, stuck_pages: 50, purging_pages: 700, ..PageStats::default() };
+        assert_eq!(stats.free_with_memory(), 753);
+    }
+
+    #[test]
+    fn purges_that_the_kernel_refused_do_not_count() {
+        let mut events = Events::NONE;
+        events.count_purge(true, 100);
+        events.count_purge(false, 1000);
+        events.count_purge(true, 20);
+        assert_eq!((events.purged_bytes, events.n_purges), (120, 2));
+    }
+}

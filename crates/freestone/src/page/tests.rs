@@ -1,8 +1,11 @@
 //! All options that change how memory is taken and given back, and helpers of the page heap's tests: over the fake kernel, through whole heaps.
+#![allow(unsafe_code)]
 use crate::config::key;
+use crate::span::Kind;
 use crate::testing::{OneHeap, World, free};
 use crate::thread::heap::own::Own;
-use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_base::lock::Forker;
+use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use freestone_os::Errno;
 use freestone_os::fake::{Failure, Fake};
 use freestone_testkit::ops::{Mix, generate, play};
@@ -116,4 +119,30 @@ fn a_block_is_put_together_of_dirty_pages_and_the_free_ones_beside_them() {
         world.shared.pages.purge();
     }
     world.check().unwrap();
+}
+
+#[test]
+fn metadata_is_storage_and_what_each_page_below_the_high_water_mark_has() {
+    let world = World::new(4096);
+    let pages = &world.shared.pages;
+    assert_eq!(pages.metadata_bytes(), 0);
+    assert!(pages.open().is_some());
+    // A record, a bitmap and an entry of the page map.
+    let of_pages = || u64::from(pages.inspect(|state| state.runs.high_water()).0) * (64 + 512 + 4);
+    assert_eq!(pages.metadata_bytes(), of_pages());
+    assert!(pages.metadata(1000).is_some() && pages.metadata(1).is_some());
+    assert_eq!(pages.metadata_bytes(), of_pages() + 1024 + 64);
+    assert!(pages.allocate(Pages(100), Pages(1), Kind::Large).is_some());
+    assert_eq!(pages.metadata_bytes(), of_pages() + 1024 + 64);
+}
+
+#[test]
+fn the_lock_is_held_from_before_a_fork_until_after_it() {
+    let world = World::new(4096);
+    let pages = &world.shared.pages;
+    pages.lock_for_fork();
+    assert!(pages.state.try_lock().is_none());
+    // SAFETY: this thread took the lock in the line before the last.
+    pages.unlock_after_fork(unsafe { Forker::new() });
+    assert!(pages.state.try_lock().is_some());
 }

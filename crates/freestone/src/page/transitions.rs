@@ -170,3 +170,6 @@ impl<O: Os> PageHeap<O> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

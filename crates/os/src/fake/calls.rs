@@ -141,10 +141,11 @@ unsafe impl Os for Fake {
     }
 
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, _how: Prefault) -> Result<(), Errno> {
-        let state = self.call()?;
+        let mut state = self.call()?;
         let pages = self.pages(&state, at, bytes);
         assert!(state.committed[pages.clone()].iter().all(|&page| page), "prefaulting memory that is not committed");
         assert!(state.guarded[pages].iter().all(Option::is_none), "prefaulting guarded memory");
+        state.prefaulted_bytes += bytes as u64;
         Ok(())
     }
 

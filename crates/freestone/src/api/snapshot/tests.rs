@@ -310,3 +310,30 @@ fn a_heaps_row_adds_up_its_classes() {
     upkeep::flush_all(heap);
     assert_eq!((row().n_frees, row().cached), (12, 0), "{:?}", row());
 }
+
+#[test]
+fn a_heaps_row_has_what_its_large_run_cache_holds_and_has_counted() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    (0..5).for_each(|_| free(heap, heap.allocate(100_000, 1).start));
+    let (row, (puts, takes)) = (heap_row(&world.shared, heap.heap(), None), heap.cache().puts_and_takes());
+    assert_eq!((row.n_allocations, row.n_frees, row.cached), (takes, puts, 2 * PAGE_BYTES as u64));
+    assert!(puts > takes && takes > 0);
+}
+
+/// It is in no span, and its pages and records are not the page heap's.
+#[test]
+fn a_guarded_block_is_live_in_its_own_class() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    world.set(key::GUARD_SAMPLE, "1");
+    let block = heap.allocate(100, 1).start;
+    assert!(world.shared.guarded.contains(block.addr()));
+    let mut classes = [ClassStats::default(); CLASS_ROWS];
+    let stats = take_classes(&world.shared, &world.threads, &mut classes);
+    let (pages, guarded) = (&world.shared.pages, &world.shared.guarded);
+    assert_eq!(stats.metadata, pages.metadata_bytes() + guarded.metadata_bytes());
+    let spans = pages.stats().small_pages * PAGE_BYTES as u64 + guarded.open_bytes();
+    assert_eq!((stats.live, stats.fragmented), (whole(100), spans - whole(100)));
+    assert!(classes.iter().enumerate().all(|(class, row)| (row.live > 0) == (class == class_of(100))), "{classes:?}");
+}

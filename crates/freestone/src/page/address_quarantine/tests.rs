@@ -1,10 +1,13 @@
 #![allow(unsafe_code)]
 use crate::config::{Harden, key};
 use crate::misuse::{Misuse, seen};
+use crate::page::page_heap::OwnedRun;
+use crate::page::runs::Extent;
 use crate::page::tests::MIB;
+use crate::span::Kind;
 use crate::testing::{World, free, is_filled, reallocate};
 use crate::thread::heap::own::Own;
-use freestone_base::units::PAGE_BYTES;
+use freestone_base::units::{PAGE_BYTES, Pages};
 use freestone_os::GuardBy;
 use freestone_os::fake::Fake;
 use std::vec::Vec;
@@ -166,4 +169,39 @@ fn guards_give_way_to_spans_when_address_space_is_short() {
     };
     let (checks, full) = (filled("checks"), filled("full"));
     assert!(full * 100 >= checks * 97, "{full} blocks at full, {checks} at checks");
+}
+
+/// While it is in use, as much may wait as it has; afterwards 64 MiB.
+#[test]
+fn a_block_that_may_not_wait_once_it_is_free_is_free_at_once_and_forgotten() {
+    let world = World::hardened(4096, "full");
+    let pages = &world.shared.pages;
+    let take = |n| {
+        let run = pages.allocate(Pages(n), Pages(1), Kind::Large).expect("the fake kernel has memory");
+        OwnedRun::taken(Extent::new(run.page, run.pages))
+    };
+    assert!(pages.quarantine(take(1100)).is_ok());
+    assert!(pages.stats().clean_pages >= 1100 && pages.stats().guard_pages <= 1);
+    // The first begins where the long one did.
+    let [first, second] = [4, 4].map(take);
+    let before = pages.stats().guard_pages;
+    assert!(pages.quarantine(second).is_ok());
+    assert_eq!(pages.stats().guard_pages, before + 4);
+    assert!(pages.quarantine(first).is_ok());
+    assert_eq!(pages.stats().guard_pages, before + 8);
+    assert_eq!(pages.stats().large_pages, 0);
+}
+
+#[test]
+fn guards_stay_as_long_as_quarantined_blocks_can_give_way() {
+    let world = World::hardened(4096, "full");
+    let heap = world.heap();
+    let waiting = [30, 30].map(|n| allocate(heap, n * MIB));
+    let other = allocate(heap, 110 * MIB);
+    waiting.into_iter().for_each(|block| free(heap, block));
+    // The world has less than 220 MiB of pages: it fits only where both were.
+    let long = allocate(heap, 58 * MIB);
+    assert!(long.addr().abs_diff(waiting[0].addr()) < 10 * MIB);
+    assert!([0, PAGE_BYTES].iter().any(|behind| world.os().is_guarded(other.wrapping_add(110 * MIB + behind))));
+    world.check().unwrap();
 }

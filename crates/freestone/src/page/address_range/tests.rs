@@ -23,3 +23,12 @@ fn a_range_that_cannot_be_opened_leaves_nothing_behind() {
         assert_eq!(left, if opened.is_some() { 40 } else { 0 }, "call {nth_call} failed");
     }
 }
+
+#[test]
+fn where_there_is_no_room_for_the_wanted_range_one_of_half_its_length_is_opened() {
+    let os = Fake::new(4096, 2 * RANGE_BYTES);
+    os.plan(Some(Failure { nth_call: 0, errno: Errno::NOMEM, for_good: false }));
+    let opened = open(&os).expect("there is room for half of it");
+    let bytes = opened.layout().n_pages * PAGE_BYTES;
+    assert!((RANGE_BYTES / 2..=RANGE_BYTES).contains(&bytes), "{bytes} bytes of pages");
+}

@@ -177,3 +177,20 @@ proptest! {
         }
     }
 }
+
+/// Guards by default are behind new blocks, where they cost nothing.
+#[test]
+fn neither_a_block_with_room_to_grow_nor_one_with_huge_pages_gets_a_guard() {
+    let world = world();
+    let guard_pages = |world: &World| world.shared.pages.stats().guard_pages;
+    assert!(world.shared.pages.allocate_with_growth_room(Pages(5)).is_some());
+    assert_eq!(guard_pages(&world), 0);
+    allocate(&world, 5, Kind::Large);
+    assert_eq!(guard_pages(&world), 1);
+    let world = World::new(4096);
+    world.os().give_huge_pages(2 << 20);
+    let block = allocate(&world, 144, Kind::Large);
+    assert_eq!((block.pages, guard_pages(&world)), (Pages(160), 0));
+    allocate(&world, 5, Kind::Large);
+    assert_eq!(guard_pages(&world), 1);
+}

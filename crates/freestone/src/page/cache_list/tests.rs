@@ -81,6 +81,7 @@ proptest! {
             prop_assert_eq!(listed.iter().collect::<BTreeSet<_>>().len(), listed.len(), "a cache is listed twice");
             for (cache, runs) in caches.into_iter().zip(&model) {
                 prop_assert!(runs.is_empty() || listed.contains(&ptr::from_ref(cache).addr()));
+                prop_assert_eq!(cache.is_listed(), listed.contains(&ptr::from_ref(cache).addr()));
             }
         }
     }

@@ -1,6 +1,9 @@
 #![allow(unsafe_code)]
+use crate::page::allocation::Run;
+use crate::page::page_heap::OwnedRun;
+use crate::page::runs::Extent;
 use crate::page::tests::MIB;
-use crate::span::PageIndex;
+use crate::span::{Kind, PageIndex};
 use crate::testing::{OneHeap, World, fill, free, reallocate};
 use crate::thread::heap::own::Own;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
@@ -161,5 +164,46 @@ fn reserved_pages_that_others_have_mapped_are_given_up() {
     assert!(blocks.iter().all(|block| !block.is_null()));
     world.check().unwrap();
     blocks.into_iter().for_each(|block| free(heap, block));
+    world.check().unwrap();
+}
+
+fn take(world: &World, pages: u32) -> Option<Run> {
+    world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large)
+}
+
+#[test]
+fn the_last_page_of_the_address_range_is_used() {
+    let world = World::hardened(4096, "off");
+    take(&world, 1).unwrap();
+    let end = PageIndex(world.shared.pages.layout().n_pages as u32);
+    let tail = world.shared.pages.inspect(|state| state.runs.clean_tail());
+    take(&world, (end - high_water(&world) + tail).0).unwrap();
+    assert_eq!(high_water(&world), end);
+    assert!(take(&world, 1).is_none());
+    world.check().unwrap();
+}
+
+#[test]
+fn the_arena_grows_by_half_a_step_where_the_kernel_refuses_a_whole_one() {
+    let world = World::hardened(4096, "off");
+    assert!(world.shared.pages.open().is_some());
+    let before = high_water(&world);
+    world.os().limit_committed(world.os().committed_bytes() + 10 * PAGE_BYTES);
+    take(&world, 1).unwrap();
+    assert_eq!(high_water(&world), before + Pages(8));
+}
+
+#[test]
+fn no_more_clean_runs_are_unmapped_than_a_block_needs() {
+    let world = World::hardened(4096, "off");
+    let runs: Vec<_> = (0..20).map(|_| take(&world, 16).unwrap()).collect();
+    for run in runs.iter().step_by(2) {
+        world.shared.pages.free(OwnedRun::taken(Extent::new(run.page, run.pages)));
+    }
+    world.shared.pages.purge();
+    world.os().limit_committed(world.os().committed_bytes() + MIB / 2);
+    take(&world, 6 * 16).unwrap();
+    let stats = world.shared.pages.stats();
+    assert_eq!(stats.reserved_pages, 6 * 16);
     world.check().unwrap();
 }

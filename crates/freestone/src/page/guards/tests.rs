@@ -1,8 +1,12 @@
 use crate::config::key;
+use crate::page::page_heap::OwnedRun;
+use crate::page::policy::guarding::Wanted;
+use crate::page::runs::Extent;
 use crate::page::tests::MIB;
+use crate::span::Kind;
 use crate::testing::{OneHeap, World, fill, free, reallocate};
 use crate::thread::heap::own::Own;
-use freestone_base::units::PAGE_BYTES;
+use freestone_base::units::{PAGE_BYTES, Pages};
 use freestone_os::fake::{Failure, Fake};
 use freestone_os::{Errno, GuardBy};
 use freestone_testkit::ops::{Mix, generate, play};
@@ -128,8 +132,7 @@ fn without_markers_full_guards_by_access_rights_as_far_as_the_kernel_allows_and_
     world.os().limit_guarded_by_rights(5 * PAGE_BYTES);
     let heap = world.heap();
     let pages = &world.shared.pages;
-    let run =
-        || pages.allocate(freestone_base::units::Pages(4), freestone_base::units::Pages(1), crate::span::Kind::Large);
+    let run = || pages.allocate(Pages(4), Pages(1), Kind::Large);
     let runs: Vec<_> = (0..5).map(|_| run().unwrap()).collect();
     assert_eq!(world.os().guarded_bytes(GuardBy::Rights), 5 * PAGE_BYTES);
     assert!(!pages.take_guards_ran_out());
@@ -158,6 +161,58 @@ fn memory_with_huge_pages_everywhere_or_prefaulted_or_in_a_sandbox_has_guards_on
             assert_eq!(has_guard(&world, block), expected, "{level}");
         }
     }
+}
+
+#[test]
+fn which_runs_get_guards_depends_on_level_sandbox_and_how_memory_is_faulted_in() {
+    let wanted = |level, set: &[(usize, &str)]| {
+        let world = World::hardened(4096, level);
+        set.iter().for_each(|(index, value)| world.set(*index, value));
+        [Kind::Small, Kind::Large, Kind::Metadata].map(|kind| world.shared.pages.guards_wanted(kind))
+    };
+    let [sandbox, prefault, thp] = [(key::SANDBOX, "on"), (key::PREFAULT, "touch"), (key::THP, "on")];
+    let never = [Wanted::Never; 3];
+    assert_eq!(wanted("off", &[]), never);
+    for level in ["default", "checks"] {
+        assert_eq!(wanted(level, &[]), [Wanted::Never, Wanted::WhereCheap, Wanted::Never]);
+        for option in [sandbox, prefault, thp] {
+            assert_eq!(wanted(level, &[option]), never, "{option:?}");
+        }
+    }
+    let full = [Wanted::AtRandom, Wanted::Always, Wanted::Never];
+    assert_eq!(wanted("full", &[]), full);
+    assert_eq!(wanted("full", &[prefault, thp]), full);
+    assert_eq!(wanted("full", &[sandbox]), [Wanted::WithMarkers, Wanted::WithMarkers, Wanted::Never]);
+}
+
+#[test]
+fn large_blocks_get_guards_and_spans_none_after_guards_had_to_give_way() {
+    let world = World::hardened(4096, "full");
+    let pages = &world.shared.pages;
+    let guards_of = |kind| {
+        let before = pages.stats().guard_pages;
+        assert!(pages.allocate(Pages(4), Pages(1), kind).is_some());
+        pages.stats().guard_pages - before
+    };
+    assert_eq!((guards_of(Kind::Small), guards_of(Kind::Large)), (1, 1));
+    pages.state.lock().guarding.note_shortage();
+    assert_eq!((guards_of(Kind::Small), guards_of(Kind::Large)), (0, 1));
+}
+
+#[test]
+fn guards_that_give_way_are_pages_that_can_be_accessed_and_no_other_is_touched() {
+    let world = World::hardened(4096, "off");
+    let pages = &world.shared.pages;
+    let allocate = || pages.allocate(Pages(4), Pages(1), Kind::Large).unwrap();
+    world.set(key::HARDEN, "default");
+    let blocks: Vec<_> = (0..8).map(|_| allocate()).collect();
+    assert_eq!((pages.stats().guard_pages, marked_bytes(&world)), (8, 8 * PAGE_BYTES));
+    // Free on both sides, the guards between are parts of a run, and stay what they are.
+    [2, 4, 3].into_iter().for_each(|at| pages.free(OwnedRun::taken(Extent::new(blocks[at].page, Pages(4)))));
+    world.check().unwrap();
+    assert_eq!(pages.end_guards(&mut pages.state.lock()), Some(()));
+    assert_eq!((pages.stats().guard_pages, marked_bytes(&world)), (2, 2 * PAGE_BYTES));
+    world.check().unwrap();
 }
 
 /// A page that the kernel does not make accessible is not handed out.

@@ -1,10 +1,26 @@
 #![allow(unsafe_code)]
+use super::*;
+use crate::config::key;
 use crate::page::tests::{MIB, dirty_bytes};
+use crate::span::Kind;
 use crate::testing::{World, free};
+use crate::thread::heap::own::Own;
 use freestone_base::units::PAGE_BYTES_LOG2;
+use freestone_os::Errno;
+use freestone_os::fake::{Failure, Fake};
 use std::vec::Vec;
 
 const HUGE_BYTES: usize = 2 << 20;
+
+/// Whether a run is marked as one with a request for huge pages.
+fn has_marks(world: &World) -> bool {
+    world.shared.pages.inspect(|state| state.runs.iter().any(|(_, run)| run.is_huge.get()))
+}
+
+fn allocate(world: &World, pages: u32) -> OwnedRun {
+    let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
+    OwnedRun::taken(Extent::new(run.page, run.pages))
+}
 
 #[test]
 fn dense_large_blocks_get_huge_pages_and_the_request_is_withdrawn_with_the_memory() {
@@ -15,8 +31,9 @@ fn dense_large_blocks_get_huge_pages_and_the_request_is_withdrawn_with_the_memor
     assert_eq!(block.addr() % HUGE_BYTES, 0);
     assert_eq!(world.os().huge_bytes(), 10 * MIB, "the block is rounded up to whole huge pages");
     free(heap, block);
+    assert!(has_marks(&world));
     world.shared.pages.purge();
-    assert_eq!(world.os().huge_bytes(), 0);
+    assert_eq!((world.os().huge_bytes(), has_marks(&world)), (0, false));
     assert_eq!(heap.allocate(MIB, 1).start.addr() % (1 << PAGE_BYTES_LOG2), 0);
     assert_eq!(world.os().huge_bytes(), 0, "small ones get none");
     world.check().unwrap();
@@ -70,6 +87,79 @@ fn the_request_for_huge_pages_is_withdrawn_where_a_block_becomes_small_spans() {
             }
         };
         assert_eq!(world.os().huge_bytes(), 0, "a span at {small:?} would get huge pages");
+        assert!(!has_marks(&world));
     }
     world.check().unwrap();
+}
+
+/// A later owner of the run withdraws it.
+#[test]
+fn a_run_stays_marked_where_the_request_could_not_be_withdrawn() {
+    type End = fn(&World, Own<'_, Fake>);
+    let ends: [End; 2] = [|world, _| _ = world.shared.pages.purge(), |_, heap| _ = heap.allocate(100, 1)];
+    for end in ends {
+        let world = World::new(4096);
+        world.os().give_huge_pages(HUGE_BYTES);
+        let heap = world.heap();
+        world.shared.pages.free(allocate(&world, 128));
+        world.os().plan(Some(Failure { nth_call: 0, errno: Errno::NOMEM, for_good: true }));
+        end(&world, heap);
+        assert!(has_marks(&world) && world.os().huge_bytes() == 4 * HUGE_BYTES);
+        world.os().plan(None);
+        world.shared.pages.free(allocate(&world, 128));
+        world.shared.pages.purge();
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_run_without_a_request_becomes_a_span_without_a_call_of_the_kernel() {
+    let world = World::hardened(4096, "off");
+    world.os().give_huge_pages(HUGE_BYTES);
+    let [run, _wall] = [8, 1].map(|n| allocate(&world, n));
+    world.shared.pages.free(run);
+    world.os().plan(None);
+    assert!(world.shared.pages.allocate(Pages(2), Pages(1), Kind::Small).is_some());
+    assert_eq!(world.os().n_calls(), 0);
+}
+
+/// From a page on, but for the beginning of the first huge page, which would be huge from its start.
+#[test]
+fn huge_pages_are_requested_for_whole_ones_inside_the_block_from_a_page_on() {
+    for (n_pages, from, expected) in [(128, 0, 4), (128, 40, 3), (128, 64, 2), (127, 96, 0), (127, 95, 1), (20, 0, 0)] {
+        let world = World::new(4096);
+        world.os().give_huge_pages(HUGE_BYTES);
+        world.set(key::THP, "off");
+        let run = world.shared.pages.allocate(Pages(n_pages), Pages(32), Kind::Large).unwrap();
+        let block = OwnedRun::taken(Extent::new(run.page, run.pages));
+        assert_eq!(world.os().huge_bytes(), 0);
+        world.shared.pages.ask_for_huge_pages(&block, Pages(from));
+        assert_eq!(world.os().huge_bytes(), expected * HUGE_BYTES, "{n_pages} pages from {from} on");
+        assert_eq!(has_marks(&world), expected > 0);
+    }
+}
+
+#[test]
+fn an_extent_ends_with_its_last_huge_page_and_without_huge_pages_where_it_is() {
+    for (huge_bytes, pages, expected) in [(HUGE_BYTES, 1, 32), (HUGE_BYTES, 32, 32), (HUGE_BYTES, 33, 64), (0, 33, 33)]
+    {
+        let world = World::new(4096);
+        world.os().give_huge_pages(huge_bytes);
+        let run = world.shared.pages.allocate(Pages(64), Pages(32), Kind::Large).unwrap();
+        assert_eq!(world.shared.pages.to_huge_page_end(Extent::new(run.page, Pages(pages))), Pages(expected));
+    }
+}
+
+#[test]
+fn blocks_get_huge_pages_only_on_request_and_not_in_a_sandbox() {
+    let wanted = |set: &[(usize, &str)]| {
+        let world = World::new(4096);
+        world.os().give_huge_pages(HUGE_BYTES);
+        set.iter().for_each(|(index, value)| world.set(*index, value));
+        [63, 64].map(|pages| world.shared.pages.huge_page_for(Pages(pages)))
+    };
+    assert_eq!(wanted(&[]), [None, Some(Pages(32))]);
+    for option in [(key::THP, "on"), (key::THP, "off"), (key::SANDBOX, "on")] {
+        assert_eq!(wanted(&[option]), [None, None], "{option:?}");
+    }
 }

@@ -2,6 +2,7 @@
 use super::*;
 use crate::config::key;
 use crate::testing::World;
+use freestone_base::units::PAGE_BYTES_LOG2;
 use proptest::prelude::*;
 use std::boxed::Box;
 use std::vec::Vec;
@@ -137,4 +138,64 @@ proptest! {
             prop_assert_eq!(world.check(), Ok(()));
         }
     }
+}
+
+/// Whole huge pages are for blocks that have some, and only if they add little.
+#[test]
+fn a_block_that_grows_ends_with_a_whole_huge_page_only_if_it_has_huge_pages_and_that_adds_little() {
+    for (to, expected) in [(30, 30), (60, 60), (70, 70), (92, 96)] {
+        let world = World::hardened(4096, "off");
+        world.os().give_huge_pages(2 << 20);
+        let pages = &world.shared.pages;
+        let run = pages.allocate(Pages(128), Pages(32), Kind::Large).unwrap();
+        let block = OwnedRun::taken(Extent::new(run.page, run.pages));
+        pages.shrink(&block, Pages(20));
+        assert!(pages.extend(&block, Pages(to)));
+        assert_eq!(pages_of(&world, &block), Pages(expected));
+        assert_eq!(world.check(), Ok(()));
+    }
+}
+
+#[test]
+fn a_block_behind_many_pages_grows_like_the_first() {
+    let world = world();
+    let [_first, block, room, _wall] = [400, 20, 40, 1].map(|n| allocate(&world, n));
+    world.shared.pages.free(room);
+    assert!(world.shared.pages.extend(&block, Pages(60)));
+}
+
+/// No pages are committed ahead.
+#[test]
+fn a_block_at_the_end_of_the_arena_grows_by_what_it_lacks() {
+    let world = world();
+    let pages = &world.shared.pages;
+    let (high_water, tail) =
+        (|| pages.inspect(|state| state.runs.high_water()), || pages.inspect(|state| state.runs.clean_tail()));
+    let wall = allocate(&world, 1);
+    let block = allocate(&world, tail().0 - 1);
+    let (now, before) = (pages_of(&world, &block), high_water());
+    assert_eq!(tail(), Pages(1));
+    assert!(pages.extend(&block, now + Pages(5)));
+    assert_eq!((high_water(), tail()), (before + Pages(4), Pages::ZERO));
+    assert!(pages.extend(&block, now + Pages(8)));
+    assert_eq!((high_water(), tail()), (before + Pages(7), Pages::ZERO));
+    pages.free(wall);
+    assert_eq!(world.check(), Ok(()));
+}
+
+/// What grows by little is written at once; what was dirty has memory.
+#[test]
+fn the_new_part_of_a_block_is_prefaulted_if_it_is_clean_and_at_most_a_quarter() {
+    let world = world();
+    let pages = &world.shared.pages;
+    let [block, behind, _wall] = [40, 60, 1].map(|n| allocate(&world, n));
+    pages.free(behind);
+    let prefaulted = |to| {
+        let before = world.os().prefaulted_bytes();
+        assert!(pages.extend(&block, Pages(to)));
+        (world.os().prefaulted_bytes() - before) >> PAGE_BYTES_LOG2
+    };
+    assert_eq!(prefaulted(50), 0, "it is dirty");
+    pages.purge();
+    assert_eq!([prefaulted(62), prefaulted(80), prefaulted(81)], [12, 0, 1]);
 }

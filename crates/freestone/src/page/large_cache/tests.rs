@@ -1,6 +1,9 @@
 //! The large-run caches: over the fake kernel, through whole heaps.
+//!
+//! Long because: each way in which a run comes into a cache, stays there and leaves it has a test.
 use super::*;
 use crate::config::key;
+use crate::page::state::State;
 use crate::span::Kind;
 use crate::testing::{World, free, reallocate, resize_in_place};
 use crate::thread::heap::own::Own;
@@ -301,4 +304,67 @@ fn cached_runs_are_in_use_for_the_page_heap() {
         let found = (state.runs.record(page).kind.get(), state.runs.entry(page));
         assert_eq!(found, (Kind::Large, Entry::CACHED));
     });
+}
+
+#[test]
+fn a_cached_run_that_is_no_longer_one_is_a_broken_invariant() {
+    let world = World::new(4096);
+    let (_, block) = with_one_cached(&world, 100_000);
+    let page = world.shared.pages.view().page_of(block.addr()).unwrap();
+    let broken = |spoil: &dyn Fn(&State), mend: &dyn Fn(&State)| {
+        world.shared.pages.inspect(|state| {
+            assert_eq!(state.check_free(), Ok(()));
+            spoil(state);
+            let found = state.check_free();
+            mend(state);
+            found.expect_err("it was not seen").0
+        })
+    };
+    let set_kind = |kind| move |state: &State| state.runs.record(page).kind.set(kind);
+    let set_entry = |entry| move |state: &State| state.runs.set_entries(Extent::new(page, Pages(1)), entry);
+    let set_pages = |pages| move |state: &State| state.runs.record(page).pages.set(Pages(pages));
+    let what = "what is in a slot is a cached run";
+    assert_eq!(broken(&set_kind(Kind::Purging), &set_kind(Kind::Large)), what);
+    assert_eq!(broken(&set_entry(Entry::LARGE), &set_entry(Entry::CACHED)), what);
+    assert_eq!(broken(&set_pages(3), &set_pages(2)), "a cached run is as long as its slot says");
+}
+
+#[test]
+fn open_slots_may_have_their_share_of_the_bound_and_no_page_more() {
+    for (dirty_max, expected) in [("4m", 16), ("3m", 0)] {
+        let world = World::new(4096);
+        world.set(key::DIRTY_MAX, dirty_max);
+        pairs(world.heap(), MIB, 4);
+        assert_eq!(open_pages(&world), expected, "{dirty_max}");
+    }
+}
+
+#[test]
+fn slots_that_are_used_close_if_they_have_more_than_their_share_of_a_lowered_bound() {
+    for (dirty_max, expected) in [("4m", 16), ("3m", 0)] {
+        let world = World::new(4096);
+        world.set(key::DIRTY_MAX, "1g");
+        let (heap, _) = with_one_cached(&world, MIB);
+        world.set(key::DIRTY_MAX, dirty_max);
+        for _ in 0..4 {
+            pairs(heap, MIB, 1);
+            world.os().advance_ms(250);
+            world.shared.pages.purge_due_now();
+        }
+        assert_eq!(open_pages(&world), expected, "{dirty_max}");
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_length_that_came_back_gets_one_slot_until_it_comes_back_again() {
+    let cache = LargeRunCache::new();
+    assert!(!cache.note_freed(Pages(3)));
+    cache.note_wanted(Pages(5));
+    cache.note_wanted(Pages(3));
+    assert!(cache.note_freed(Pages(3)) && !cache.note_freed(Pages(5)));
+    cache.note_wanted(Pages(5));
+    assert!(cache.note_freed(Pages(5)), "5 came back as well");
+    assert!(cache.open_slot(Extent::new(PageIndex(10), Pages(3))));
+    assert!(!cache.note_freed(Pages(3)) && cache.note_freed(Pages(5)));
 }

@@ -73,7 +73,27 @@ fn an_allocation_that_fits_once_a_purge_has_ended_waits_for_it() {
         );
         world.os().hold_slow_calls(false);
         assert!(wanted.join().unwrap(), "refused with nothing in use");
+        assert_eq!(pages.inspect(|state| state.n_waiting), 0);
     });
+}
+
+/// The thread that purges may be the one that waits, interrupted by a signal.
+#[test]
+fn an_allocation_that_waits_for_a_purge_gives_up_after_a_second() {
+    let world = World::hardened(4096, "off");
+    world.set(key::LIMIT_HARD, "64m");
+    dirty_mib(&world, 2);
+    let pages = &world.shared.pages;
+    while_a_purge_is_held(&world, |scope| {
+        let wanted = scope.spawn(|| pages.allocate(Pages(63 * 16), Pages(1), Kind::Large).is_some());
+        while pages.inspect(|state| state.n_waiting) == 0 {
+            std::thread::yield_now();
+        }
+        world.os().advance_ms(1000);
+        assert!(!wanted.join().unwrap());
+        assert_eq!(pages.inspect(|state| state.n_waiting), 0);
+    });
+    world.check().unwrap();
 }
 
 /// Files may be slow to read, and other threads allocate meanwhile.

@@ -109,6 +109,7 @@ mod tests {
             }
         }
         assert_eq!(waiting.oldest(), None);
+        assert!(waiting.has_room(PAGES_LEAST, Pages::ZERO));
     }
 
     #[test]

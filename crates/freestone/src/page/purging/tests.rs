@@ -5,9 +5,21 @@ use crate::page::runs::Extent;
 use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
 use crate::span::Kind;
 use crate::testing::{World, free};
+use crate::thread::heap::own::Own;
 use freestone_base::lock::Forker;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
+use freestone_os::fake::Fake;
+use std::time::{Duration, Instant};
 use std::vec::Vec;
+
+/// Replaces four blocks `n` times. Three go and three come.
+fn replace(heap: Own<'_, Fake>, blocks: &mut [*mut u8], mib: usize, n: usize) {
+    for at in 0..n {
+        let gone = [at % 4, (at + 1) % 4, (at + 2) % 4];
+        gone.iter().for_each(|&slot| free(heap, blocks[slot]));
+        gone.iter().for_each(|&slot| blocks[slot] = heap.allocate(mib * MIB, 1).start);
+    }
+}
 
 /// Blocks of 8 MiB are replaced one after the other: what was purged is needed again at once, so that purging stops.
 #[test]
@@ -15,17 +27,10 @@ fn large_blocks_that_are_replaced_stop_being_purged_and_memory_goes_back_when_th
     let world = World::new(4096);
     let heap = world.heap();
     let mut blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
-    let mut churn = |n: usize| {
-        for at in 0..n {
-            // Three go and three come: 24 MiB are free in between, more than the bound.
-            let gone = [at % 4, (at + 1) % 4, (at + 2) % 4];
-            gone.iter().for_each(|&slot| free(heap, blocks[slot]));
-            gone.iter().for_each(|&slot| blocks[slot] = heap.allocate(8 * MIB, 1).start);
-        }
-    };
-    churn(4);
+    // 24 MiB are free in between, more than the bound.
+    replace(heap, &mut blocks, 8, 4);
     let before = world.os().purged_bytes();
-    churn(20);
+    replace(heap, &mut blocks, 8, 20);
     assert_eq!(world.os().purged_bytes(), before, "what is needed again is purged");
     assert!(world.shared.pages.stats().peak_pages << PAGE_BYTES_LOG2 <= 60 * MIB as u64);
     blocks.into_iter().for_each(|block| free(heap, block));
@@ -34,6 +39,25 @@ fn large_blocks_that_are_replaced_stop_being_purged_and_memory_goes_back_when_th
     world.shared.pages.purge_due_now();
     assert_eq!(dirty_bytes(&world), 0);
     world.check().unwrap();
+}
+
+/// 72 MiB are free in between: more than 64, which small programs may have beyond their peak.
+#[test]
+fn purging_begins_again_a_decay_time_after_large_blocks_last_took_dirty_memory_and_not_before() {
+    let world = World::hardened(4096, "off");
+    world.set(key::THP, "off");
+    let heap = world.heap();
+    let mut blocks: Vec<_> = (0..4).map(|_| heap.allocate(24 * MIB, 1).start).collect();
+    replace(heap, &mut blocks, 24, 4);
+    let before = world.os().purged_bytes();
+    for round in 0..10 {
+        world.os().advance_ms(300);
+        replace(heap, &mut blocks, 24, 1);
+        assert_eq!(world.os().purged_bytes(), before, "round {round}: what is needed again is purged");
+    }
+    world.os().advance_ms(1000);
+    blocks.drain(1..).for_each(|block| free(heap, block));
+    assert!(dirty_bytes(&world) <= 16 * MIB as u64);
 }
 
 #[test]
@@ -243,4 +267,29 @@ fn a_free_wakes_a_thread_that_sleeps_until_something_is_dirty() {
         free(heap, block);
         sleeper.join().unwrap();
     });
+}
+
+#[test]
+fn a_thread_sleeps_for_its_time_or_until_there_is_work_or_more_to_do() {
+    let world = World::new(4096);
+    let pages = &world.shared.pages;
+    let begun = Instant::now();
+    pages.sleep(pages.wakes(), Some(20), || unreachable!("only a thread that waits for work asks"));
+    assert!(begun.elapsed() >= Duration::from_millis(20));
+    pages.sleep(pages.wakes(), None, || true);
+    // Another thread comes about work after this one has looked for it.
+    pages.sleep(pages.wakes(), None, || {
+        pages.wake_for_work();
+        false
+    });
+    pages.free(allocate(&world, 5));
+    pages.sleep(pages.wakes(), None, || false);
+}
+
+#[test]
+fn a_purge_that_nobody_waits_for_wakes_nobody() {
+    let world = World::new(4096);
+    dirty_mib(&world, 3);
+    assert!(world.shared.pages.purge() > 0);
+    assert_eq!(world.shared.pages.watch.purges(), 0);
 }

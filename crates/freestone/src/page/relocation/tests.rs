@@ -1,4 +1,8 @@
+use super::*;
+use crate::config::key;
+use crate::page::runs::Extent;
 use crate::page::tests::MIB;
+use crate::span::Kind;
 use crate::testing::{World, fill, free, is_filled, reallocate};
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
@@ -31,5 +35,51 @@ fn a_block_whose_move_fails_when_its_target_is_unmapped_moves_elsewhere_with_its
             [kept, wall].into_iter().for_each(|block| free(heap, block));
             world.check().unwrap();
         }
+    }
+}
+
+fn allocate(world: &World, pages: u32) -> OwnedRun {
+    let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
+    OwnedRun::taken(Extent::new(run.page, run.pages))
+}
+
+#[test]
+fn memory_moves_to_a_block_that_is_at_least_as_long_and_in_no_sandbox() {
+    for (to, sandbox, expected) in
+        [(10, "off", Moved::Yes), (11, "off", Moved::Yes), (9, "off", Moved::No), (10, "on", Moved::No)]
+    {
+        let world = World::hardened(4096, "off");
+        world.set(key::SANDBOX, sandbox);
+        let [from, to] = [10, to].map(|n| allocate(&world, n));
+        let (page, n_to) = (from.page(), world.shared.pages.extent(&to).pages.0);
+        let start = world.shared.pages.start(world.shared.pages.extent(&to));
+        fill(world.shared.pages.start(world.shared.pages.extent(&from)), 9, 9 << 16);
+        world.os().plan(None);
+        assert_eq!(world.shared.pages.relocate(from, to), expected, "to {n_to} pages");
+        let stats = world.shared.pages.stats();
+        let is_moved = expected == Moved::Yes;
+        assert_eq!(stats.large_pages, u64::from(n_to) + if is_moved { 0 } else { 10 });
+        assert_eq!(is_filled(start, 9, 9 << 16), is_moved);
+        let kind = world.shared.pages.inspect(|state| state.runs.record(page).kind.get());
+        assert_eq!(kind, if is_moved { Kind::Clean } else { Kind::Large });
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn the_request_for_huge_pages_is_withdrawn_where_the_memory_has_moved_away() {
+    for is_refused in [false, true] {
+        let world = World::hardened(4096, "off");
+        world.os().give_huge_pages(2 << 20);
+        let [from, to] = [64, 128].map(|n| allocate(&world, n));
+        let page = from.page();
+        assert_eq!(world.os().huge_bytes(), 12 * MIB);
+        let plan = Failure { nth_call: 1, errno: Errno::NOMEM, for_good: false };
+        world.os().plan(is_refused.then_some(plan));
+        assert_eq!(world.shared.pages.relocate(from, to), Moved::Yes);
+        assert_eq!(world.os().huge_bytes(), if is_refused { 12 * MIB } else { 8 * MIB });
+        let is_huge = world.shared.pages.inspect(|state| state.runs.record(page).is_huge.get());
+        assert_eq!(is_huge, is_refused);
+        world.check().unwrap();
     }
 }

@@ -75,3 +75,6 @@ impl Runs {
         hold(self.ages.youngest() == last, "the youngest run is the last", last.unwrap_or_default())
     }
 }
+
+#[cfg(test)]
+mod tests;

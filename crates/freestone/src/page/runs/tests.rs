@@ -69,6 +69,21 @@ fn free_neighbours_of_a_kind_become_one_run_with_the_age_of_the_largest_part() {
 }
 
 #[test]
+fn a_free_run_is_huge_if_a_part_of_it_is() {
+    for huge in [[true, false, false], [false, true, false], [false, false, true], [false; 3]] {
+        let os = Fake::new(4096, RANGE_BYTES);
+        let mut runs = runs(&os);
+        let parts = [(); 3].map(|()| take(&mut runs, 4, Kind::Large));
+        take(&mut runs, 1, Kind::Large);
+        for at in [0, 2, 1] {
+            runs.free(parts[at].first, FreeState::dirty(Moment(1), huge[at]));
+        }
+        assert_eq!(runs.run_at(parts[0].first).pages, Pages(12));
+        assert_eq!(runs.record(parts[0].first).is_huge.get(), huge.contains(&true), "{huge:?}");
+    }
+}
+
+#[test]
 fn dirty_runs_are_linked_by_age_however_they_are_freed() {
     let os = Fake::new(4096, RANGE_BYTES);
     let mut runs = runs(&os);
@@ -121,6 +136,28 @@ fn the_peak_of_use_is_returned_once_and_includes_what_a_placement_gave_back() {
     assert_eq!(runs.peak(), Pages(50));
     runs.take_aligned(block.first, Pages(10), Pages(16), Kind::Small);
     assert_eq!((runs.take_peak_in_use(), runs.peak()), (Pages(25), Pages(50)));
+}
+
+/// The shortest that is long enough is found among many, also where the lists in between are empty.
+#[test]
+#[cfg_attr(miri, ignore = "needs more pages than a world has there")]
+fn the_shortest_run_that_is_long_enough_is_found() {
+    const LONG: u32 = 1100;
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = clean_runs(&os, Pages(2 * LONG));
+    let all: Vec<_> = (1..=40).chain([LONG]).map(|n| [n, 1].map(|n| take(&mut runs, n, Kind::Large))[0]).collect();
+    all.iter().for_each(|run| runs.free(run.first, dirty(1)));
+    assert_eq!(runs.dirty.longest(&runs.records).count(), 41);
+    assert_eq!(runs.longest_dirty().unwrap().pages, Pages(LONG));
+    let found = |runs: &Runs, n| runs.find_dirty(Pages(n)).map(|page| runs.run_at(page).pages.0);
+    for n in 1..=40 {
+        assert_eq!(found(&runs, n), Some(n));
+        runs.take_aligned(all[n as usize - 1].first, Pages(n), Pages(1), Kind::Large);
+        assert_eq!(found(&runs, n), Some(if n == 40 { LONG } else { n + 1 }));
+    }
+    assert_eq!((found(&runs, LONG), found(&runs, LONG + 1)), (Some(LONG), None));
+    assert_eq!(runs.dirty.longest(&runs.records).map(|(_, pages)| pages).collect::<Vec<_>>(), [Pages(LONG)]);
+    runs.check_free().unwrap();
 }
 
 #[test]

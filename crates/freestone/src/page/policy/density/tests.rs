@@ -29,7 +29,8 @@ fn after_many_sparse_blocks_two_dense_ones_are_still_enough() {
 }
 
 #[test]
-fn samples_lie_inside_the_block_in_different_parts_of_it() {
+fn samples_lie_in_the_middle_of_different_parts_of_the_block() {
+    assert_eq!([0, 1, 2, 3].map(|sample| page_of_sample(Pages(80), sample).0), [10, 30, 50, 70]);
     for pages in [64, 65, 100, 1000, u32::MAX] {
         let at: [Pages; SAMPLES] = core::array::from_fn(|sample| page_of_sample(Pages(pages), sample));
         assert!(at.is_sorted_by(|one, next| one < next) && at[SAMPLES - 1] < Pages(pages), "{at:?} of {pages}");

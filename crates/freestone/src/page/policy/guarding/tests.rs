@@ -43,3 +43,15 @@ fn a_refusal_that_may_pass_is_forgotten_and_one_at_the_limit_of_mappings_is_a_li
     guarding.note_refusal(GuardBy::Rights, Errno::NOMEM);
     assert!(guarding.has_to_be_said());
 }
+
+#[test]
+fn of_spans_one_behind_the_other_one_in_eight_has_a_guard_by_access_rights() {
+    let mut guarding = Guarding::NEW;
+    guarding.note_refusal(GuardBy::Marker, Errno::INVAL);
+    let has_guard = |page: &usize| {
+        guarding.draw_lot(page << 16);
+        guarding.choose(Wanted::AtRandom, SHORT, true) == Some(GuardBy::Rights)
+    };
+    let n_guards = (0..8000).filter(has_guard).count();
+    assert!((800..1200).contains(&n_guards), "{n_guards} of 8000");
+}

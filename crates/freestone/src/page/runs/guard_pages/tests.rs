@@ -122,3 +122,19 @@ fn a_block_that_grows_takes_its_guard_with_what_is_behind_it() {
     assert_eq!((runs.counts().in_use(), count(&runs, Kind::Guard)), (Pages(7), 0));
     runs.check_free().unwrap();
 }
+
+/// The free run is as long as is taken of it, so that what is left has no neighbour that says so.
+#[test]
+fn what_is_left_beside_aligned_pages_says_that_there_may_be_guards_in_it() {
+    for skip in 1..=8 {
+        let os = Fake::new(4096, RANGE_BYTES);
+        let mut runs = runs(&os);
+        runs.take_aligned(PageIndex(1), Pages(skip), ONE, Kind::Small);
+        let [first, second, _wall] = blocks(&mut runs, 4);
+        [first, second].iter().for_each(|block| runs.free(block.first, dirty()));
+        let page = runs.find_dirty(Pages(9)).unwrap();
+        let (run, _) = runs.take_aligned(page, Pages(2), Pages(8), Kind::Large);
+        open(&mut runs, run);
+        runs.check_free().unwrap();
+    }
+}
