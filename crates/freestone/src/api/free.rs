@@ -170,8 +170,11 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 /// - As for [`free`]; `block` is not null.
 #[inline(never)]
 unsafe fn free_unclaimed(block: *mut u8) {
-    // SAFETY: this function's contract is that of `free_checked`.
-    unsafe { free_checked(block, Claim::of(Family::C)) };
+    // SAFETY: no code uses the block any more (this function's contract).
+    if !unsafe { current::get().free_remote(block) } {
+        // SAFETY: this function's contract is that of `free_local_unclaimed`.
+        unsafe { free_local_unclaimed(block) };
+    }
 }
 
 /// Frees whatever is not a small block of this thread at hand, of which the program says something; does nothing for null.
@@ -181,31 +184,29 @@ unsafe fn free_unclaimed(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
-    if !block.is_null() {
-        // SAFETY: this function's contract is that of `free_checked`.
-        unsafe { free_checked(block, claim) };
-    }
-}
-
-/// Frees any block. A small block of another heap is freed here if its owner has a slot or no heap is watched.
-///
-/// # Safety
-/// - As for [`free`]; `block` is not null.
-#[inline(always)]
-unsafe fn free_checked(block: *mut u8, claim: Claim) {
     // SAFETY: no code uses the block any more (this function's contract).
-    if !unsafe { current::get().free_remote(block) } {
+    if !block.is_null() && !unsafe { current::get().free_remote(block) } {
         // SAFETY: this function's contract is that of `free_local`.
         unsafe { free_local(block, claim) };
     }
 }
 
-/// Frees any other block. One of this thread's heap that is watched is freed here, below the level `full`. A function of its own, so that freeing a block
-/// of another heap saves no registers.
+/// As [`free_local`], of a block of which the program says nothing: most are, and what is known of the claim is not tested. A function of its own, so that
+/// freeing a block of another heap saves no registers.
 ///
 /// # Safety
 /// - As for [`free`]; `block` is not null.
 #[inline(never)]
+unsafe fn free_local_unclaimed(block: *mut u8) {
+    // SAFETY: this function's contract is that of `free_local`.
+    unsafe { free_local(block, Claim::of(Family::C)) };
+}
+
+/// Frees any block but a small one of another heap that has a slot. One of this thread's heap that is watched is freed here, below the level `full`.
+///
+/// # Safety
+/// - As for [`free`]; `block` is not null.
+#[inline(always)]
 unsafe fn free_local(block: *mut u8, claim: Claim) {
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { !current::get().free_watched(block, claim) } {

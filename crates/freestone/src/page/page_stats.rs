@@ -1,5 +1,7 @@
 //! The page heap's numbers, as one snapshot.
 
+use freestone_base::sync::{AtomicU64, Ordering};
+
 /// Pages of each kind, and counts of events.
 ///
 /// Wide because: each kind and each event is one number.
@@ -71,6 +73,36 @@ impl Events {
     }
 }
 
+/// Counts of what went back from inside spans: threads count there at once, and take no lock for it.
+pub(super) struct PurgedInside {
+    bytes: AtomicU64,
+    calls: AtomicU64,
+}
+
+impl PurgedInside {
+    /// Nothing yet.
+    pub(super) const fn none() -> Self {
+        Self { bytes: AtomicU64::new(0), calls: AtomicU64::new(0) }
+    }
+
+    /// Counts a call that the kernel may have refused.
+    pub(super) fn count(&self, purged: bool, bytes: usize) {
+        if purged {
+            self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.calls.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The numbers, with these counts in them.
+    pub(super) fn added_to(&self, stats: PageStats) -> PageStats {
+        PageStats {
+            purged_bytes: stats.purged_bytes + self.bytes.load(Ordering::Relaxed),
+            n_purges: stats.n_purges + self.calls.load(Ordering::Relaxed),
+            ..stats
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +120,11 @@ mod tests {
         events.count_purge(false, 1000);
         events.count_purge(true, 20);
         assert_eq!((events.purged_bytes, events.n_purges), (120, 2));
+        let inside = PurgedInside::none();
+        inside.count(true, 7);
+        inside.count(false, 1000);
+        inside.count(true, 3);
+        let stats = inside.added_to(PageStats { purged_bytes: 120, n_purges: 2, ..PageStats::default() });
+        assert_eq!((stats.purged_bytes, stats.n_purges), (130, 4));
     }
 }

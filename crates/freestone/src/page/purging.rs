@@ -179,7 +179,7 @@ impl<O: Os> PageHeap<O> {
                 *sum += pages.to_bytes().0 as u64;
             }
         }
-        (state.stats(), bytes)
+        (self.purged_inside.added_to(state.stats()), bytes)
     }
 
     /// How often the background thread was woken: to be read before it looks for work, and given to [`PageHeap::sleep`].
