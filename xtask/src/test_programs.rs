@@ -3,6 +3,7 @@
 
 use crate::process::{cargo, root, target};
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -48,19 +49,22 @@ pub(crate) fn build(packages: &[String]) -> Result<Vec<Program>> {
     if !built.status.success() {
         bail!("the tests do not build: see above");
     }
-    let messages = String::from_utf8_lossy(&built.stdout).into_owned();
-    let field = |line: &str, name: &str| {
-        let rest = line.split_once(&format!("\"{name}\":\""))?.1;
-        Some(rest.split_once('"')?.0.to_owned())
-    };
-    let programs = messages.lines().filter(|line| line.contains("\"test\":true")).filter_map(|line| {
-        let (path, manifest) = (field(line, "executable")?, field(line, "manifest_path")?);
-        let (folder, source) = (Path::new(&manifest).parent()?.to_owned(), field(line, "src_path")?);
-        let name = Path::new(&source).strip_prefix(root()).unwrap_or(Path::new(&source)).display().to_string();
-        Some(Program { path: path.into(), folder, name })
-    });
-    let programs: Vec<_> = programs.filter(|program| program.path.exists()).collect();
+    let messages = String::from_utf8_lossy(&built.stdout);
+    let programs: Vec<_> = messages.lines().filter_map(test_program).collect();
     if programs.is_empty() { bail!("there are no tests") } else { Ok(programs) }
+}
+
+/// The test program that a message of cargo names; `None` of a message about something else, as a command that was built for its tests.
+fn test_program(message: &str) -> Option<Program> {
+    let message: Value = serde_json::from_str(message).ok()?;
+    if message["profile"]["test"] != true {
+        return None;
+    }
+    let path = PathBuf::from(message["executable"].as_str()?);
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    let source = Path::new(message["target"]["src_path"].as_str()?);
+    let name = source.strip_prefix(root()).unwrap_or(source).display().to_string();
+    Some(Program { path, folder, name })
 }
 
 /// Runs the jobs in this order, and prints the output of each when it has ended. After the first that fails, no other is started.
@@ -110,6 +114,22 @@ mod tests {
 
     fn job(name: &str, script: &str) -> Job {
         Job { name: name.into(), command: crate::process::command("sh", &["-c", script]) }
+    }
+
+    #[test]
+    fn of_the_programs_that_cargo_builds_those_with_tests_are_taken() {
+        let message = |source: &str, executable: &str, is_test: bool| {
+            let target = format!(r#""target":{{"kind":["bin"],"src_path":"{source}","test":true}}"#);
+            let rest = format!(r#""profile":{{"opt_level":"0","test":{is_test}}},"executable":{executable}"#);
+            format!(r#"{{"reason":"compiler-artifact","manifest_path":"/x/lab/Cargo.toml",{target},{rest}}}"#)
+        };
+        let source = root().join("crates/lab/src/main.rs").display().to_string();
+        let found = test_program(&message(&source, r#""/x/deps/freestone-1""#, true)).expect("it has tests");
+        assert_eq!(found.name, "crates/lab/src/main.rs");
+        assert_eq!((found.path, found.folder), ("/x/deps/freestone-1".into(), "/x/lab".into()));
+        assert!(test_program(&message(&source, r#""/x/freestone""#, false)).is_none(), "the command itself");
+        assert!(test_program(&message(&source, "null", true)).is_none(), "a library");
+        assert!(test_program(r#"{"reason":"build-finished","success":true}"#).is_none());
     }
 
     #[test]
