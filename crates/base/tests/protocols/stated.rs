@@ -78,7 +78,7 @@ places! {
     GUARDED_SLOTS: "slots", "self.start.load(", 0;
     GUARDED_STATE_SET: "set_state", "self.state.store(", 0;
     GUARDED_STATE: "state", "self.state.load(", 0;
-    WATCH_BEGUN: "begin", "self.watch.store(", 1;
+    WATCH_BEGUN: "begin", "self.watch.store(", 0;
     WATCH_SEEN: "get", "self.watch.load(", 0;
     RECORDED_ADDED: "add", "self.first.compare_exchange(", 0;
     RECORDED_ALL: "all", "self.first.load(", 0;
