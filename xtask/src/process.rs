@@ -56,10 +56,15 @@ pub(crate) fn build_example(package: &str, example: &str, more: &[&str]) -> Resu
     const FOR_TESTS: [&str; 7] =
         ["proptest", "regex-syntax", "rand", "num-traits", "chacha20", "hashbrown", "freestone-testkit"];
     let mut build = cargo(&["build", "--release", "--package", package, "--example", example]);
-    for name in FOR_TESTS {
+    run(leave_unoptimized(&mut build, &FOR_TESTS).args(more))
+}
+
+/// Has a release build leave these packages as they are written.
+pub(crate) fn leave_unoptimized<'a>(build: &'a mut Command, packages: &[&str]) -> &'a mut Command {
+    for name in packages {
         build.args(["--config", &format!("profile.release.package.{name}.opt-level=0")]);
     }
-    run(build.args(more))
+    build
 }
 
 /// Runs a command to its end.

@@ -1,7 +1,7 @@
 //! Runs loom, ThreadSanitizer, fuzzing, fault injection, the tests of the seams, and every short sequence of TLSF operations. (Miri is in
 //! `interpreted.rs`, mutation in `mutants.rs`.)
 
-use crate::process::{cargo, command, is_installed, output, root, run, target};
+use crate::process::{cargo, command, is_installed, leave_unoptimized, output, root, run, target};
 use anyhow::{Context, Result, bail};
 use std::fs;
 
@@ -14,9 +14,8 @@ pub(crate) fn loom() -> Result<()> {
     // The models are small: what link-time optimisation would save while they run is less than it costs.
     command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
     // What the models themselves do not run in takes longer to optimise than it runs.
-    for name in ["proptest", "regex-automata", "regex-syntax", "tracing-subscriber", "rand", "chacha20", "num-traits"] {
-        command.args(["--config", &format!("profile.release.package.{name}.opt-level=0")]);
-    }
+    let around = ["proptest", "regex-automata", "regex-syntax", "tracing-subscriber", "rand", "chacha20", "num-traits"];
+    leave_unoptimized(&mut command, &around);
     run(command.env("CARGO_PROFILE_RELEASE_DEBUG", "0"))
 }
 

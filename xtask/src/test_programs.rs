@@ -38,7 +38,7 @@ impl Program {
     }
 }
 
-/// Builds the test programs of these packages, or of all. Cargo names each with its package's folder, and says `Executable` for it.
+/// Builds the test programs of these packages, or of all: cargo's messages name them.
 pub(crate) fn build(packages: &[String]) -> Result<Vec<Program>> {
     let mut build = cargo(&["test", "--no-run", "--message-format", "json-render-diagnostics"]);
     match packages {

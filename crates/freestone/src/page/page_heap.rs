@@ -9,7 +9,7 @@
 
 use crate::config::Settings;
 use crate::page::address_range;
-use crate::page::page_stats::PurgedInside;
+use crate::page::page_stats::Purges;
 use crate::page::runs::Extent;
 use crate::page::state::State;
 use crate::page::watch::Watch;
@@ -50,7 +50,7 @@ pub(crate) struct PageHeap<O: Os> {
     /// Blocks lack guards because there are as many as the kernel allows.
     pub(super) guards_ran_out: AtomicBool,
     pub(super) watch: Watch,
-    pub(super) purged_inside: PurgedInside,
+    pub(super) purges: Purges,
 }
 
 // SAFETY: `layout` is written once, inside `opened`, and read only after that; everything else is `Sync`.
@@ -106,7 +106,7 @@ impl<O: Os> PageHeap<O> {
             beside_bytes: AtomicUsize::new(0),
             guards_ran_out: AtomicBool::new(false),
             watch: Watch::new(),
-            purged_inside: PurgedInside::none(),
+            purges: Purges::none(),
         }
     }
 
@@ -208,7 +208,7 @@ impl<O: Os> PageHeap<O> {
     #[must_use]
     #[cfg(test)]
     pub(crate) fn stats(&self) -> crate::page::page_stats::PageStats {
-        self.purged_inside.added_to(self.state.lock().stats())
+        self.state.lock().stats(&self.purges)
     }
 
     /// Calls `visit` with the state under the lock.

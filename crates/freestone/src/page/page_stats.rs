@@ -49,11 +49,9 @@ impl PageStats {
     }
 }
 
-/// Counts of events. The fields are those of [`PageStats`].
+/// Counts of events under the page heap's lock. The fields are those of [`PageStats`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Events {
-    pub(super) purged_bytes: u64,
-    pub(super) n_purges: u64,
     pub(super) large_allocs: u64,
     pub(super) large_frees: u64,
     pub(super) fresh_bytes: u64,
@@ -61,26 +59,17 @@ pub(super) struct Events {
 
 impl Events {
     /// No events yet.
-    pub(super) const NONE: Self =
-        Self { purged_bytes: 0, n_purges: 0, large_allocs: 0, large_frees: 0, fresh_bytes: 0 };
-
-    /// Counts a call that the kernel may have refused.
-    pub(super) fn count_purge(&mut self, purged: bool, bytes: usize) {
-        if purged {
-            self.purged_bytes += bytes as u64;
-            self.n_purges += 1;
-        }
-    }
+    pub(super) const NONE: Self = Self { large_allocs: 0, large_frees: 0, fresh_bytes: 0 };
 }
 
-/// Counts of what went back from inside spans: threads count there at once, and take no lock for it.
-pub(super) struct PurgedInside {
+/// Counts of what was given back: threads count here at once, for from inside spans they give back without the page heap's lock.
+pub(super) struct Purges {
     bytes: AtomicU64,
     calls: AtomicU64,
 }
 
-impl PurgedInside {
-    /// Nothing yet.
+impl Purges {
+    /// None yet.
     pub(super) const fn none() -> Self {
         Self { bytes: AtomicU64::new(0), calls: AtomicU64::new(0) }
     }
@@ -93,13 +82,14 @@ impl PurgedInside {
         }
     }
 
-    /// The numbers, with these counts in them.
-    pub(super) fn added_to(&self, stats: PageStats) -> PageStats {
-        PageStats {
-            purged_bytes: stats.purged_bytes + self.bytes.load(Ordering::Relaxed),
-            n_purges: stats.n_purges + self.calls.load(Ordering::Relaxed),
-            ..stats
-        }
+    /// Bytes given back.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Calls that gave memory back.
+    pub(super) fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
     }
 }
 
@@ -115,16 +105,14 @@ mod tests {
 
     #[test]
     fn purges_that_the_kernel_refused_do_not_count() {
-        let mut events = Events::NONE;
-        events.count_purge(true, 100);
-        events.count_purge(false, 1000);
-        events.count_purge(true, 20);
-        assert_eq!((events.purged_bytes, events.n_purges), (120, 2));
-        let inside = PurgedInside::none();
-        inside.count(true, 7);
-        inside.count(false, 1000);
-        inside.count(true, 3);
-        let stats = inside.added_to(PageStats { purged_bytes: 120, n_purges: 2, ..PageStats::default() });
-        assert_eq!((stats.purged_bytes, stats.n_purges), (130, 4));
+        let purges = Purges::none();
+        purges.count(true, 100);
+        purges.count(false, 1000);
+        purges.count(true, 20);
+        assert_eq!((purges.bytes(), purges.calls()), (120, 2));
+        purges.count(true, 7);
+        purges.count(false, 1000);
+        purges.count(true, 3);
+        assert_eq!((purges.bytes(), purges.calls()), (130, 4));
     }
 }

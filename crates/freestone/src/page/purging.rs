@@ -96,7 +96,7 @@ impl<O: Os> PageHeap<O> {
         let is_huge = was_huge && !(zeroes && self.forget_huge_pages(&run));
         let kind = if zeroes { Kind::Clean } else { Kind::Stuck };
         let mut state = self.state.lock();
-        state.events.count_purge(purged, bytes);
+        self.purges.count(purged, bytes);
         state.runs.end_purge(run, FreeState { kind, since: now, is_huge });
         if state.n_waiting > 0 {
             self.watch.end_purge();
@@ -159,12 +159,12 @@ impl<O: Os> PageHeap<O> {
         }
         let now = self.now();
         let mut state = self.state.lock();
-        let before = state.events.purged_bytes;
+        let before = self.purges.bytes();
         state.empty_caches(now);
         while let Some(run) = state.runs.oldest_dirty() {
             state = self.purge_run(state, run, now);
         }
-        (state.events.purged_bytes - before) as usize
+        (self.purges.bytes() - before) as usize
     }
 
     /// The numbers, and bytes of dirty runs by age: younger than a quarter of the decay time, than half of it, than all of it, and older.
@@ -179,7 +179,7 @@ impl<O: Os> PageHeap<O> {
                 *sum += pages.to_bytes().0 as u64;
             }
         }
-        (self.purged_inside.added_to(state.stats()), bytes)
+        (state.stats(&self.purges), bytes)
     }
 
     /// How often the background thread was woken: to be read before it looks for work, and given to [`PageHeap::sleep`].

@@ -4,7 +4,7 @@ use crate::config::Settings;
 use crate::page::cache_list::{CacheList, Close};
 use crate::page::large_cache::{LargeRunCache, PermanentCache};
 use crate::page::large_list::LargeList;
-use crate::page::page_stats::{Events, PageStats};
+use crate::page::page_stats::{Events, PageStats, Purges};
 use crate::page::policy::churn::Churn;
 use crate::page::policy::density::Density;
 use crate::page::policy::early_purge::EarlyPurge;
@@ -207,7 +207,7 @@ impl State {
     }
 
     /// The numbers.
-    pub(super) fn stats(&self) -> PageStats {
+    pub(super) fn stats(&self, purges: &Purges) -> PageStats {
         let pages = |kind| u64::from(self.runs.counts().of(kind).0);
         PageStats {
             small_pages: pages(Kind::Small),
@@ -220,8 +220,8 @@ impl State {
             guard_pages: pages(Kind::Guard) + pages(Kind::Quarantined),
             reserved_pages: pages(Kind::Reserved),
             foreign_pages: pages(Kind::None),
-            purged_bytes: self.events.purged_bytes,
-            n_purges: self.events.n_purges,
+            purged_bytes: purges.bytes(),
+            n_purges: purges.calls(),
             large_allocs: self.events.large_allocs,
             large_frees: self.events.large_frees,
             peak_pages: u64::from(self.runs.peak().0),

@@ -153,7 +153,7 @@ impl<O: Os> PageHeap<O> {
         let bytes = stretch.bytes();
         // SAFETY: The stretch lies in a span in use, so it is mapped; it is made of whole OS pages, and no block in it is out.
         let purged = unsafe { self.purge_range(stretch.start(), bytes) };
-        self.purged_inside.count(purged, bytes);
+        self.purges.count(purged, bytes);
         purged
     }
 

@@ -61,7 +61,9 @@ impl AtomicInstructions {
             }
             if let Some(lock) = self.of(object)?.get(&address) {
                 executed.atomics += instruction.count;
-                lock.map(|lock| *executed.locks.entry(lock).or_default() += instruction.count);
+                if let Some(lock) = lock {
+                    *executed.locks.entry(lock).or_default() += instruction.count;
+                }
             }
         }
         Ok(executed)

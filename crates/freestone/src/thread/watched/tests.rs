@@ -21,7 +21,7 @@ mod reports;
 mod resizing;
 
 /// A world of watched heaps that go on after a crime, without a word.
-fn watched() -> World {
+pub(super) fn watched() -> World {
     seen::take();
     let world = World::hardened(4096, "checks");
     world.set(key::MISUSE, "ignore");

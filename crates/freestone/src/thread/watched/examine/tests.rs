@@ -1,18 +1,11 @@
 #![allow(unsafe_code)]
 use super::*;
-use crate::config::key;
 use crate::misuse::seen;
 use crate::size_class::N_CLASSES;
 use crate::testing::{World, fill, free, span_of};
+use crate::thread::watched::tests::watched;
 use freestone_os::fake::Fake;
 use std::vec::Vec;
-
-fn watched() -> World {
-    seen::take();
-    let world = World::hardened(4096, "checks");
-    world.set(key::MISUSE, "ignore");
-    world
-}
 
 #[test]
 fn an_offset_starts_a_block_if_it_is_a_multiple_and_all_of_the_block_is_in_the_span() {
