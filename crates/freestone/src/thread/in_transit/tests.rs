@@ -9,7 +9,7 @@ const KEY: LinkKey = LinkKey::new(0x4040_1234_5678_9aba);
 
 /// Memory of `n` blocks of 16 bytes, side by side as in spans.
 fn memory(n: usize) -> Vec<*mut Node> {
-    Box::leak(vec![[0u64; 2]; n].into_boxed_slice()).iter_mut().map(|block| block.as_mut_ptr().cast()).collect()
+    Box::leak(vec![0_u128; n].into_boxed_slice()).iter_mut().map(|block| ptr::from_mut(block).cast()).collect()
 }
 
 /// A batch with blocks, and these.

@@ -9,9 +9,9 @@ use std::vec::Vec;
 const CLASS: usize = 0;
 
 fn block(class: usize) -> FreeBlock {
-    let memory = Box::leak(Box::new([0u64; 2]));
+    let memory: *mut u128 = Box::leak(Box::new(0));
     // SAFETY: the memory is leaked, and has room for two words; nothing else of the block is touched here.
-    unsafe { FreeBlock::new(memory.as_mut_ptr().cast(), class) }
+    unsafe { FreeBlock::new(memory.cast(), class) }
 }
 
 /// Addresses in a chain, first to last.
