@@ -1,6 +1,6 @@
 //! A full bin: where its blocks go.
 //!
-//! The hotter half stays; the rest is sorted, block by block, into this heap's spans or towards other owners. A flush gives blocks back span by
+//! The hotter part stays; the rest is sorted, block by block, into this heap's spans or towards other owners. A flush gives blocks back span by
 //! span: blocks that lie behind each other in the bin often lie in one span.
 
 use crate::misuse::Misuse;
@@ -27,7 +27,7 @@ pub(crate) fn own_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
 /// Handles a bin whose room is used up: the heap profile may have withdrawn some.
 #[inline(always)]
 pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_asked(own) && !profiling::is_before_chosen(own, class) {
+    if profiling::ends_at_chosen(own, class) {
         choose_or_look(own, class);
     } else {
         look_at_full(own, class);
