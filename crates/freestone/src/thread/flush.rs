@@ -1,6 +1,6 @@
 //! A full bin: where its blocks go.
 //!
-//! The hotter part stays; the rest is sorted, block by block, into this heap's spans or towards other owners. A flush gives blocks back span by
+//! The hotter half stays; the rest is sorted, block by block, into this heap's spans or towards other owners. A flush gives blocks back span by
 //! span: blocks that lie behind each other in the bin often lie in one span.
 
 use crate::misuse::Misuse;
