@@ -253,7 +253,7 @@ pub(crate) mod module {
 
 /// What a thread knows of its own stack: nothing.
 pub(crate) mod own_stack {
-    use super::readable::Reader;
+    use super::readable::{KnownWords, Reader};
 
     /// Nothing.
     #[derive(Debug, Default)]
@@ -272,18 +272,22 @@ pub(crate) mod own_stack {
         pub(crate) fn reader(&self, _stack: usize) -> Reader {
             Reader::new()
         }
+
+        pub(crate) fn words(&self, _stack: usize) -> KnownWords {
+            KnownWords
+        }
     }
 }
 
 /// Reading memory of which nothing is known: none is read.
 pub(crate) mod readable {
-    /// No range.
+    /// No words.
     #[derive(Clone, Copy, Debug)]
-    pub(crate) struct KnownRange;
+    pub(crate) struct KnownWords;
 
-    impl KnownRange {
+    impl KnownWords {
         /// No word.
-        pub(crate) fn word(self, _at: usize) -> Option<usize> {
+        pub(crate) fn get(self, _number: usize) -> Option<usize> {
             None
         }
     }
@@ -301,11 +305,6 @@ pub(crate) mod readable {
         /// Nothing.
         pub(crate) fn knows_some(&self) -> bool {
             false
-        }
-
-        /// Nothing.
-        pub(crate) fn known(&self) -> KnownRange {
-            KnownRange
         }
 
         /// No bytes.

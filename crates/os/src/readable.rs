@@ -15,25 +15,43 @@ use freestone_base::ptr as address;
 
 /// A range that can be read without a question.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct KnownRange {
+struct KnownRange {
     start: usize,
     bytes: usize,
 }
 
 impl KnownRange {
-    /// The word at `at`, if it is aligned and in the range.
-    #[inline(always)]
-    pub(crate) fn word(self, at: usize) -> Option<usize> {
-        if at % size_of::<usize>() != 0 || !self.has(at) {
-            return None;
-        }
-        // SAFETY: an aligned word is not half in what is known.
-        Some(unsafe { address::from_exposed::<usize>(at).read() })
-    }
-
     #[inline(always)]
     fn has(self, at: usize) -> bool {
         at.wrapping_sub(self.start) < self.bytes
+    }
+}
+
+/// Words that can be read without a question, by their numbers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KnownWords {
+    start: usize,
+    n: usize,
+}
+
+impl KnownWords {
+    /// The `n` words from `start` on, which is aligned if there are any.
+    ///
+    /// # Safety
+    /// - They can be read, as long as the value is used.
+    #[inline(always)]
+    pub(crate) unsafe fn new(start: usize, n: usize) -> Self {
+        Self { start, n }
+    }
+
+    /// A word, if it is one of these.
+    #[inline(always)]
+    pub(crate) fn get(self, number: usize) -> Option<usize> {
+        if number >= self.n {
+            return None;
+        }
+        // SAFETY: it is aligned, and can be read (the contract of `new`).
+        Some(unsafe { address::from_exposed::<usize>(self.start + number * size_of::<usize>()).read() })
     }
 }
 
@@ -58,11 +76,6 @@ impl Reader {
     /// - They can be, as long as the reader is used.
     pub(crate) unsafe fn with_known(start: usize, bytes: usize) -> Self {
         Self { known: KnownRange { start, bytes }, ..Self::new() }
-    }
-
-    /// The range that it knows to be readable.
-    pub(crate) fn known(&self) -> KnownRange {
-        self.known
     }
 
     /// Whether it knows a range that can be read.

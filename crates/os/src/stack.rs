@@ -72,9 +72,21 @@ impl<const N: usize> Stack<N> {
     /// that is known.
     #[inline(always)]
     pub fn take_here(&mut self, own: &OwnStack) -> Option<u64> {
-        let (len, hash) = take_own(Registers::here()?, own, &mut self.addresses);
+        self.take_own(Registers::here()?, own)
+    }
+
+    /// As [`Stack::take_here`], of the function that had these registers, which has not returned.
+    pub fn take_own(&mut self, at: Registers, own: &OwnStack) -> Option<u64> {
+        let (len, hash) = take_own(at, own, &mut self.addresses);
         self.len = len;
         hash
+    }
+
+    /// The hash ([`hash_of`]) of the stack of the calling thread's function that has these registers, if that is known. `own` is what the thread knows of its
+    /// stack.
+    #[must_use]
+    pub fn known_hash(at: &Registers, own: &OwnStack) -> Option<u64> {
+        KNOWN.get(at, own.words(at.stack), N, &mut []).map(|(_, hash)| hash)
     }
 
     /// The stack of a thread that was interrupted with these registers. It is the calling thread's, in a signal handler.
@@ -107,10 +119,10 @@ impl<const N: usize> Stack<N> {
 /// Writes the code addresses of the calling thread's stack, as many as there are places. Returns how many, and their hash if that is known.
 #[inline(never)]
 fn take_own(at: Registers, own: &OwnStack, places: &mut [usize]) -> (usize, Option<u64>) {
-    let mut reader = own.reader(at.stack);
-    if let Some((n, hash)) = KNOWN.get(&at, &mut reader, places) {
+    if let Some((n, hash)) = KNOWN.get(&at, own.words(at.stack), places.len(), places) {
         return (n, Some(hash));
     }
+    let mut reader = own.reader(at.stack);
     let mut new = if reader.knows_some() { KNOWN.begin(&at) } else { None };
     let n = unwind(at, &mut reader, places, new.as_mut());
     if let Some(new) = new {

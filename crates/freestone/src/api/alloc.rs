@@ -19,11 +19,13 @@ use crate::size_class::{GRANULE_BYTES, SMALL_MAX, class_of, class_of_aligned};
 use crate::span::family::Family;
 use crate::thread::any_block::is_possible;
 use crate::thread::current;
+use crate::thread::heap::own::Own;
 use crate::thread::large;
 use crate::thread::new_block::NewBlock;
 use crate::thread::recorded::RecordedThread;
 use crate::thread::watched::request::Request;
 use core::ptr;
+use freestone_os::System;
 
 /// Allocates `size` bytes aligned to 16; null when memory runs out.
 #[inline(always)]
@@ -70,8 +72,27 @@ pub unsafe fn allocate_below(size: usize, bound: usize) -> *mut u8 {
 #[inline(never)]
 #[must_use]
 fn allocate_small(size: usize, family: Family) -> *mut u8 {
-    let block = current::get().at_hand(size, family);
-    if block.is_null() { allocate_cleared(size, family) } else { block }
+    let heap = current::get();
+    let block = heap.at_hand(size, family);
+    if !block.is_null() {
+        return block;
+    }
+    match heap.with_chosen(class_of(size)) {
+        Some(own) => allocate_sampled(own, size, family),
+        None => allocate_cleared(size, family),
+    }
+}
+
+/// As [`allocate_small`], where the heap profile seems to have chosen the block that would be taken.
+#[cold]
+#[inline(never)]
+fn allocate_sampled(own: Own<'_, System>, size: usize, family: Family) -> *mut u8 {
+    let block = own.allocate_sampled(&Request::new(size, 1, family));
+    if block.is_null() {
+        return allocate_not_at_hand(size, 1, family);
+    }
+    process::upkeep();
+    block
 }
 
 /// As [`allocate_small`], when this thread's heap is not watched, clears freed blocks, or has no block at hand.

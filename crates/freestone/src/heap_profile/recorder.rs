@@ -11,8 +11,8 @@
 
 use crate::heap_profile::exponential::{allocations_until, bytes_until, weight_of};
 use crate::heap_profile::live_table::{LiveTable, Sample};
-use crate::heap_profile::stack_table::{StackCounts, StackTable};
-use crate::heap_profile::tally::{Tally, Weight};
+use crate::heap_profile::stack_table::{StackCounts, StackIndex, StackTable};
+use crate::heap_profile::tally::Tally;
 use crate::heap_profile::triggers::Triggers;
 use crate::size_class::{N_CLASSES, block_bytes};
 use core::ffi::c_void;
@@ -198,28 +198,44 @@ impl HeapProfile {
         has_room
     }
 
-    /// Records that the block at `address`, of a size class, was sampled with this stack, and its hash if that is known.
-    pub(crate) fn record_small(&self, address: usize, stack: (&[usize], Option<u64>), class: usize) {
+    /// The stack with this hash, if it was added.
+    #[inline]
+    pub(crate) fn find_stack(&self, hash: u64) -> Option<StackIndex> {
+        self.tables.get()?.stacks.find(hash)
+    }
+
+    /// Adds a stack of these addresses, with their hash if that is known. Counts a sample that is lost if there is no room.
+    pub(crate) fn add_stack(&self, addresses: &[usize], hash: Option<u64>) -> Option<StackIndex> {
+        let hash = hash.unwrap_or_else(|| hash_of(addresses));
+        let stack = self.tables.get()?.stacks.intern(addresses, hash);
+        if stack.is_none() {
+            self.drop_one();
+        }
+        stack
+    }
+
+    /// Records that the block at `address`, of a size class, was sampled with this stack.
+    pub(crate) fn record_small(&self, address: usize, stack: StackIndex, class: usize) {
         if let Some(tables) = self.tables.get() {
-            self.record(tables, address, stack, tables.weights[class].sum());
+            self.record(tables, address, Sample { stack, weight: tables.weights[class].sum() });
         }
     }
 
     /// Records that the large block at `address`, of `bytes`, was sampled with this stack. `false` if there is no room.
     pub(crate) fn record_large(&self, address: usize, stack: &[usize], bytes: usize) -> bool {
         let weight = weight_of(bytes, self.last_interval());
-        self.tables.get().is_some_and(|tables| self.record(tables, address, (stack, None), weight))
+        let (Some(tables), Some(stack)) = (self.tables.get(), self.add_stack(stack, None)) else { return false };
+        self.record(tables, address, Sample { stack, weight })
     }
 
-    fn record(&self, tables: &Tables, address: usize, (stack, hash): (&[usize], Option<u64>), weight: Weight) -> bool {
-        let index = tables.stacks.intern(stack, hash.unwrap_or_else(|| hash_of(stack)));
-        let Some(stack) = index.filter(|&stack| tables.live.insert(address, Sample { stack, weight })) else {
+    fn record(&self, tables: &Tables, address: usize, sample: Sample) -> bool {
+        if !tables.live.insert(address, sample) {
             self.drop_one();
             return false;
-        };
-        tables.stacks.count_allocation(stack, weight);
-        self.triggers.note_allocated(weight);
-        self.add(tables, Sample { stack, weight });
+        }
+        tables.stacks.count_allocation(sample.stack, sample.weight);
+        self.triggers.note_allocated(sample.weight);
+        self.add(tables, sample);
         true
     }
 

@@ -71,6 +71,20 @@ pub(crate) struct StackCounts {
 }
 
 impl StackTable {
+    /// The number of the stack with this hash, if it was entered.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64) -> Option<StackIndex> {
+        for step in 0..N_STACKS {
+            let index = (hash as usize).wrapping_add(step) % N_STACKS;
+            match self.entries.get(index)?.hash.load(Ordering::Relaxed) {
+                found if found == hash => return Some(index as StackIndex),
+                0 => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
     /// The number of a stack with this hash (`freestone_os::stack::hash_of`), which is stored if it is new; `None` if there is no room for it.
     pub(crate) fn intern(&self, addresses: &[usize], hash: u64) -> Option<StackIndex> {
         for step in 0..N_STACKS {

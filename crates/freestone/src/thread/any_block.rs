@@ -13,7 +13,7 @@
 //! A block that is passed in was returned by a heap that shares the same parts, and is not freed. A violation that is detected is reported.
 
 use crate::misuse::Misuse;
-use crate::size_class::{LAST_CLASS, block_bytes, class_of_aligned};
+use crate::size_class::{LAST_CLASS, block_bytes, class_of, class_of_aligned};
 use crate::span::family::Family;
 use crate::span::marked_block::Kind;
 use crate::span::{Entry, Generation};
@@ -130,6 +130,14 @@ impl<O: Os + 'static> Own<'_, O> {
         // SAFETY: no code uses the block any more (this function's contract).
         unsafe { exact_free::free_own(self, watch, (block, at), claim, Kind::of(block_bytes(at.1), watch.secret())) };
         true
+    }
+
+    /// A sampled block in place of the first of a bin, if that is chosen, for an allocation aligned to 16; null otherwise, or if [`Own::allocate_for`] has to
+    /// decide.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn allocate_sampled(self, request: &Request) -> *mut u8 {
+        sampling::sample_first(self, class_of(request.room), request)
     }
 
     /// Allocates what is asked for; its start is null when memory runs out.

@@ -363,6 +363,13 @@ impl Bins {
         self.classes[class].withheld.set(0);
     }
 
+    /// Takes room for one block from a bin, which has some.
+    pub(crate) fn withdraw_one(&self, class: usize) {
+        for counter in [&self.granted[class], &self.room[class]] {
+            counter.store(counter.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        }
+    }
+
     /// Withholds the room of a bin, `frees`, from the hot paths, which find none.
     pub(crate) fn withhold(&self, class: usize, frees: i64) {
         self.grant(class, 0);

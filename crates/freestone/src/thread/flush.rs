@@ -27,7 +27,7 @@ pub(crate) fn own_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
 /// Handles a bin whose room is used up: the heap profile may have withdrawn some.
 #[inline(always)]
 pub(crate) fn overflow<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_asked(own) && !profiling::is_before_chosen(own, class) {
+    if profiling::ends_at_chosen(own, class) {
         choose_or_look(own, class);
     } else {
         look_at_full(own, class);

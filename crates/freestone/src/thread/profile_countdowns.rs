@@ -18,8 +18,9 @@ pub(crate) struct ProfileCountdowns {
     /// What `Bins::frees` is when the next block of a class is chosen, if no blocks come into the bin otherwise; in a watched heap, allocations until the
     /// next sampled one. 0 before that was drawn.
     pub(super) at: [Cell<u64>; N_CLASSES],
-    /// Room of a class's bin that was withdrawn because the next chosen block is near: the hot paths get it behind that.
-    pub(super) withdrawn: [Cell<i64>; N_CLASSES],
+    /// Where the room of a class's bin ends with the block that is chosen next: 1 more than the room that was withdrawn for that, which the bin gets behind it.
+    /// 0 where it ends before.
+    pub(super) cut: [Cell<i64>; N_CLASSES],
 }
 
 impl ProfileCountdowns {
@@ -30,8 +31,14 @@ impl ProfileCountdowns {
             own_stack: OwnStack::new(),
             large: Cell::new(0),
             at: [const { Cell::new(0) }; N_CLASSES],
-            withdrawn: [const { Cell::new(0) }; N_CLASSES],
+            cut: [const { Cell::new(0) }; N_CLASSES],
         }
+    }
+
+    /// Room of a class's bin that was withdrawn.
+    #[inline(always)]
+    pub(super) fn withdrawn(&self, class: usize) -> i64 {
+        (self.cut[class].get() - 1).max(0)
     }
 
     /// Forgets everything: another heap begins in the record.

@@ -31,6 +31,7 @@
 
 use crate::heap_profile::live_table::Sample;
 use crate::heap_profile::recorder::FRAMES_MOST;
+use crate::heap_profile::stack_table::StackIndex;
 use crate::shared::Shared;
 use crate::span::family::Family;
 use crate::span::{Entry, Generation, PageIndex, Span};
@@ -43,12 +44,12 @@ use crate::thread::route;
 use crate::thread::watched::request::Request;
 use freestone_base::sync::spin_hint;
 use freestone_os::Os;
-use freestone_os::stack::Stack;
+use freestone_os::stack::{Registers, Stack};
 
 mod choosing;
 use choosing::{chooses, countdowns, random};
 pub(super) use choosing::{
-    count_batch, count_free_beside, count_put, grant, is_before_chosen, is_far, room_ended, settle, whole_room,
+    count_batch, count_free_beside, count_put, ends_at_chosen, grant, is_far, room_ended, settle, whole_room,
 };
 
 /// Whether allocations are sampled, or were and their frees are to be noticed: all that slow paths pay if not.
@@ -64,9 +65,7 @@ pub(super) fn finds_chosen<O: Os>(own: Own<'_, O>, class: usize) -> bool {
 }
 
 /// A sampled block, if the first block of the class's bin is chosen, which it is no more then. `takes_none`: the allocation will take no block of the bin.
-///
-/// Inlined: each function less is a frame less in every stack.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request, takes_none: bool) -> Option<NewBlock> {
     let takes = request.family != Family::Rust || own.watch().is_some() || own.shared().profile.meet_rust();
     let is_chosen = if takes_none { chooses(own, class) } else { finds_chosen(own, class) };
@@ -94,8 +93,9 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     if !profile.has_room() {
         return None;
     }
-    let mut stack = Stack::<FRAMES_MOST>::EMPTY;
-    let hash = stack.take_here(&own.heap().profile_countdowns().own_stack);
+    let at = Registers::here();
+    let own_stack = &own.heap().profile_countdowns().own_stack;
+    let hash = at.and_then(|at| Stack::<FRAMES_MOST>::known_hash(&at, own_stack));
     let Some(entered) = enter(own.shared()) else {
         profile.count_dropped();
         return None;
@@ -111,8 +111,19 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     heap.bins().uncount_alloc(class);
     drop(entered);
     own.bins().count_single_alloc(class);
-    profile.record_small(block.start.addr(), (stack.addresses(), hash), class);
+    if let Some(stack) = hash.and_then(|hash| profile.find_stack(hash)).or_else(|| add_stack(own, at)) {
+        profile.record_small(block.start.addr(), stack, class);
+    }
     Some(block)
+}
+
+/// Adds the stack of a function that has these registers, and has not returned.
+#[cold]
+#[inline(never)]
+fn add_stack<O: Os>(own: Own<'_, O>, at: Option<Registers>) -> Option<StackIndex> {
+    let mut stack = Stack::<FRAMES_MOST>::EMPTY;
+    let hash = at.and_then(|at| stack.take_own(at, &own.heap().profile_countdowns().own_stack));
+    own.shared().profile.add_stack(stack.addresses(), hash)
 }
 
 /// Frees a small block of Rust's global allocator if its frees are noticed: forgets it if it was sampled, and puts it into its bin otherwise.

@@ -71,6 +71,13 @@ pub(super) fn sample<O: Os>(own: Own<'_, O>, class: usize, request: &Request) ->
     }
 }
 
+/// A sampled block, if the first block of a class's bin is chosen; null if not, or if allocations are guarded, too: then [`sample`] decides.
+#[inline(always)]
+pub(super) fn sample_first<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> *mut u8 {
+    let block = if guards(own) { None } else { profiling::sample(own, class, request, false) };
+    block.map_or(ptr::null_mut(), |block| block.start)
+}
+
 #[cold]
 fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
     if is_due(own, class) {
@@ -154,7 +161,7 @@ fn has_room<O: Os>(own: Own<'_, O>, size: usize) -> bool {
 /// After a bin was granted room: lets that end with the block that the heap profile chooses next.
 #[inline(always)]
 pub(super) fn settle<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_asked(own) && !profiling::is_far(own, class) {
+    if profiling::is_asked(own) && !profiling::is_far(own, class, 0) {
         profiling::settle(own, class);
     }
 }
@@ -170,7 +177,7 @@ pub(super) fn count_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) {
 /// Tells the heap profile that a block came first in the bin of a class, without using up room.
 #[inline(always)]
 pub(super) fn count_put<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_asked(own) {
+    if profiling::is_asked(own) && own.holdings().is_none() {
         profiling::count_put(own, class);
     }
 }

@@ -20,7 +20,7 @@
 
 use crate::linux::process_facts::told_at_start;
 use crate::process::os_page_bytes;
-use crate::readable::{Reader, can_be_read};
+use crate::readable::{KnownWords, Reader, can_be_read};
 use core::cell::Cell;
 
 /// The largest part of a stack that is asked about.
@@ -67,6 +67,16 @@ impl OwnStack {
         let top = if is_known { top } else { self.look(start) };
         // SAFETY: from the OS page of the stack pointer to the top the thread's own stack could be read, and it stays while the thread runs.
         unsafe { Reader::with_known(start, top.saturating_sub(start)) }
+    }
+
+    /// The words of the calling thread's stack from its stack pointer on, which is `stack`: none unless they are known to be readable.
+    #[inline]
+    pub(super) fn words(&self, stack: usize) -> KnownWords {
+        let (low, top) = (self.low.get(), self.top.get());
+        let is_known = stack >= low && stack < top && stack % size_of::<usize>() == 0;
+        let n = if is_known && self.thread.get() == thread_pointer() { (top - stack) / size_of::<usize>() } else { 0 };
+        // SAFETY: from `low` to the top the thread's own stack could be read, and above the stack pointer it stays while the thread runs; `stack` is aligned.
+        unsafe { KnownWords::new(stack, n) }
     }
 
     /// Asks the kernel about the thread's stack from `start` on. Returns where it ends; 0 if `start` is not in it, as far as is known.

@@ -18,10 +18,23 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Those of the function that this is inlined into.
+    /// Those of the function that this is inlined into; `None` where they cannot be read.
+    ///
+    /// ```
+    /// use freestone_os::stack::{OwnStack, Registers, Stack, hash_of};
+    ///
+    /// if let Some(at) = Registers::here() {
+    ///     let (own, mut stack) = (OwnStack::new(), Stack::<16>::EMPTY);
+    ///     let _ = stack.take_own(at, &own);
+    ///     assert_eq!(stack.addresses().first(), Some(&at.code));
+    ///     let hash = Stack::<16>::known_hash(&at, &own);
+    ///     assert!(hash.is_none_or(|hash| hash == hash_of(stack.addresses())));
+    /// }
+    /// ```
+    #[must_use]
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     #[inline(always)]
-    pub(super) fn here() -> Option<Self> {
+    pub fn here() -> Option<Self> {
         let (code, stack, frame);
         // SAFETY: the instructions copy three registers.
         unsafe {
@@ -34,10 +47,11 @@ impl Registers {
         Some(Self { code, stack, frame, link: 0 })
     }
 
-    /// Those of the function that this is inlined into.
+    /// Those of the function that this is inlined into; `None` where they cannot be read.
+    #[must_use]
     #[cfg(all(target_arch = "aarch64", not(miri)))]
     #[inline(always)]
-    pub(super) fn here() -> Option<Self> {
+    pub fn here() -> Option<Self> {
         let (code, stack, frame, link);
         // SAFETY: the instructions copy four registers.
         unsafe {
@@ -51,9 +65,10 @@ impl Registers {
     }
 
     /// Those of the function that this is inlined into; `None` where they cannot be read.
+    #[must_use]
     #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     #[inline(always)]
-    pub(super) fn here() -> Option<Self> {
+    pub fn here() -> Option<Self> {
         None
     }
 

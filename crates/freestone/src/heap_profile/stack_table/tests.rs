@@ -17,8 +17,12 @@ fn intern(table: &StackTable, stack: &[usize]) -> Option<StackIndex> {
 fn a_stack_is_stored_once_and_comes_back_as_it_was() {
     let table = empty();
     let stacks: Vec<Vec<usize>> = (1..200usize).map(|n| (0..n % 64).map(|depth| n * 1000 + depth).collect()).collect();
+    let hash = |stack: &Vec<usize>| freestone_os::stack::hash_of(stack);
+    assert!(stacks.iter().all(|stack| table.find(hash(stack)).is_none()));
     let numbers: Vec<_> = stacks.iter().map(|stack| intern(table, stack).expect("room")).collect();
     let again: Vec<_> = stacks.iter().map(|stack| intern(table, stack).expect("room")).collect();
+    let found: Vec<_> = stacks.iter().map(|stack| table.find(hash(stack)).expect("it was entered")).collect();
+    assert_eq!(numbers, found);
     assert_eq!(numbers, again);
     let mut found = BTreeSet::new();
     let visit = |addresses: &[AtomicUsize], _| {

@@ -78,16 +78,16 @@ impl Guarding {
     fn may_use_rights(&self, wanted: Wanted) -> bool {
         match wanted {
             Wanted::Always => true,
-            Wanted::AtRandom => self.lot % RIGHTS_SHARE == 0,
+            Wanted::AtRandom => self.lot <= u64::MAX / RIGHTS_SHARE,
             _ => false,
         }
     }
 
     /// Draws the lot that decides about the next guard by access rights, from an address, which is random in each process.
     pub(in crate::page) fn draw_lot(&mut self, address: usize) {
-        // Knuth's linear congruential generator; its high bits are the random ones.
+        // Knuth's linear congruential generator; its high bits are the random ones, and decide. They become the low ones of what is mixed next.
         let mixed = self.lot.rotate_left(32) ^ address as u64;
-        self.lot = mixed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407) >> 32;
+        self.lot = mixed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     }
 
     /// Counts a guard that was made.

@@ -44,12 +44,18 @@ impl Bins {
         block
     }
 
+    /// Whether the first block of a bin is chosen, or its link damaged.
+    #[inline(always)]
+    pub(crate) fn seems_first_chosen(&self, class: usize) -> bool {
+        let head = self.heads[class].get();
+        !is_aligned(head) && is_aligned(not_chosen(head))
+    }
+
     /// Whether the first block of a bin is chosen. `false` of a damaged link. `view` covers the bin's blocks.
     #[inline]
     pub(crate) fn is_first_chosen(&self, class: usize, view: impl FnOnce() -> View) -> bool {
-        let head = self.heads[class].get();
-        let block = not_chosen(head);
-        !is_aligned(head) && is_aligned(block) && (self.key().is_plain() || is_plausible(block, class, &view()))
+        let block = not_chosen(self.heads[class].get());
+        self.seems_first_chosen(class) && (self.key().is_plain() || is_plausible(block, class, &view()))
     }
 
     /// Makes the first block of a bin one that is not chosen.

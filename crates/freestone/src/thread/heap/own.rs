@@ -184,6 +184,13 @@ impl<'a, O: Os + 'static> Current<'a, O> {
         (!self.heap.is_placeholder()).then(|| unsafe { self.assume_own() })
     }
 
+    /// The heap, if the heap profile has chosen the first block of a bin, or the link to that is damaged.
+    #[inline(always)]
+    pub(crate) fn with_chosen(self, class: usize) -> Option<Own<'a, O>> {
+        // The bins of a placeholder are empty.
+        if self.heap.bins.seems_first_chosen(class) { self.own() } else { None }
+    }
+
     /// The heap, what it has because it is watched, and which blocks are its own; `None` of a heap that is not watched.
     #[inline(always)]
     pub(crate) fn watched(self) -> Option<(Own<'a, O>, &'a WatchedHeap, &'a Lookup)> {

@@ -6,23 +6,24 @@ use crate::thread::heap::own::Own;
 use crate::thread::profile_countdowns::ProfileCountdowns;
 use freestone_os::Os;
 
-/// Whether the block that was freed just now, and used up its bin's room, comes before the one that is chosen next. `false` if that takes a closer look.
+/// Whether the room of a bin ends with the block that is chosen next. `false` if it ends before that.
 #[inline(always)]
-pub(in crate::thread) fn is_before_chosen<O: Os>(own: Own<'_, O>, class: usize) -> bool {
-    comes_after(own, class, own.bins().frees_within_reach(class) + 1)
+pub(in crate::thread) fn ends_at_chosen<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+    own.heap().profile_countdowns().cut[class].get() != 0
 }
 
-/// Whether the hot paths cannot reach the next block of a class that is chosen with the frees that its bin has room for. `false` if that takes a closer look.
+/// Whether the next block of a class that is chosen comes behind the free that uses up its bin's room, and `further` more. `false` if that takes a closer look.
 #[inline(always)]
-pub(in crate::thread) fn is_far<O: Os>(own: Own<'_, O>, class: usize) -> bool {
-    comes_after(own, class, own.bins().frees_within_reach(class))
+pub(in crate::thread) fn is_far<O: Os>(own: Own<'_, O>, class: usize, further: u64) -> bool {
+    own.bins().frees_within_reach(class) + 1 + further < own.heap().profile_countdowns().at[class].get()
+        && is_in_session(own)
 }
 
-/// Whether the next block of a class is chosen after so many frees. `false` if that takes a closer look.
+/// Whether the heap's countdowns are those of this session, and the hot paths see all room. `false` if that takes a closer look.
 #[inline(always)]
-fn comes_after<O: Os>(own: Own<'_, O>, class: usize, frees: u64) -> bool {
+fn is_in_session<O: Os>(own: Own<'_, O>) -> bool {
     let (profile, countdowns) = (&own.shared().profile, own.heap().profile_countdowns());
-    frees < countdowns.at[class].get() && countdowns.session.get() == profile.session() && !profile.notices_rust()
+    countdowns.session.get() == profile.session() && !profile.notices_rust()
 }
 
 /// The profile and the heap's countdowns, those of this session; `None` if the heap's blocks are not sampled.
@@ -42,7 +43,7 @@ pub(in crate::thread) fn countdowns<O: Os>(own: Own<'_, O>) -> Option<(&HeapProf
 fn begin_session<O: Os>(own: Own<'_, O>, profile: &HeapProfile, countdowns: &ProfileCountdowns) {
     countdowns.session.set(profile.session());
     countdowns.at.iter().for_each(|at| at.set(0));
-    countdowns.withdrawn.iter().for_each(|withdrawn| withdrawn.set(0));
+    countdowns.cut.iter().for_each(|cut| cut.set(0));
     countdowns.large.set(profile.bytes_until(random(own)));
 }
 
@@ -93,8 +94,16 @@ pub(in crate::thread) fn chooses<O: Os>(own: Own<'_, O>, class: usize) -> bool {
 /// Counts a block that came first in the bin of a class other than by a free that uses up room.
 #[cold]
 pub(in crate::thread) fn count_put<O: Os>(own: Own<'_, O>, class: usize) {
-    if chooses(own, class) {
-        own.bins().choose_first(class);
+    let (bins, countdowns) = (own.bins(), own.heap().profile_countdowns());
+    let (at, cut) = (&countdowns.at[class], &countdowns.cut[class]);
+    if is_far(own, class, 1) {
+        at.set(at.get() - 1);
+    } else if cut.get() != 0 && bins.room(class) > 0 && is_in_session(own) {
+        at.set(at.get() - 1);
+        cut.set(cut.get() + 1);
+        bins.withdraw_one(class);
+    } else if chooses(own, class) {
+        bins.choose_first(class);
     }
 }
 
@@ -116,17 +125,16 @@ pub(in crate::thread) fn count_free_beside<O: Os>(own: Own<'_, O>, class: usize)
 
 /// Handles the free that used up the room of a bin: chooses its block if that is due, and lets the bin have more of what was withdrawn. `false` if nothing was.
 pub(in crate::thread) fn room_ended<O: Os>(own: Own<'_, O>, class: usize) -> bool {
-    let (bins, withdrawn) = (own.bins(), &own.heap().profile_countdowns().withdrawn[class]);
     let Some(mut left) = left(own, class) else { return false };
     if left == 0 {
-        bins.choose_first(class);
+        own.bins().choose_first(class);
         left = draw(own, class);
     }
-    let has_more = bins.room_or_withheld(class) + withdrawn.get() >= 0;
-    if has_more {
-        settle_to(own, class, left);
+    let whole = whole_room(own, class);
+    if whole >= 0 {
+        divide(own, class, whole, left);
     }
-    has_more
+    whole >= 0
 }
 
 /// Lets the room of a class's bin end with the block that is chosen next, if there is more: withdraws the rest.
@@ -142,26 +150,32 @@ pub(in crate::thread) fn settle<O: Os>(own: Own<'_, O>, class: usize) {
 /// As [`settle`], of a bin that is not watched: that block is the `left`th that comes.
 #[inline(always)]
 fn settle_to<O: Os>(own: Own<'_, O>, class: usize, left: u64) {
-    let (bins, withdrawn) = (own.bins(), &own.heap().profile_countdowns().withdrawn[class]);
-    let whole = bins.room_or_withheld(class) + withdrawn.get();
-    let room = whole.min(i64::try_from(left).unwrap_or(i64::MAX) - 1);
-    withdrawn.set(whole - room);
-    if own.shared().profile.notices_rust() {
-        bins.withhold(class, room);
+    divide(own, class, whole_room(own, class), left);
+}
+
+/// Gives a bin as much of its `whole` room as comes before the `left`th block, and withdraws the rest.
+fn divide<O: Os>(own: Own<'_, O>, class: usize, whole: i64, left: u64) {
+    let cut = &own.heap().profile_countdowns().cut[class];
+    let before = i64::try_from(left).unwrap_or(i64::MAX) - 1;
+    let room = whole.min(before);
+    let notices_rust = own.shared().profile.notices_rust();
+    cut.set(if before <= whole || notices_rust { whole - room + 1 } else { 0 });
+    if notices_rust {
+        own.bins().withhold(class, room);
     } else {
-        bins.grant(class, room);
+        own.bins().grant(class, room);
     }
 }
 
 /// Grants a bin room for `frees` more blocks. What was withdrawn before counts no more. To be settled.
 #[inline(always)]
 pub(in crate::thread) fn grant<O: Os>(own: Own<'_, O>, class: usize, frees: i64) {
-    own.heap().profile_countdowns().withdrawn[class].set(0);
+    own.heap().profile_countdowns().cut[class].set(0);
     own.bins().grant(class, frees);
 }
 
-/// Frees that a bin has room for, those included that were withdrawn.
+/// Frees that a bin has room for, those included that were withdrawn, or that the hot paths do not see.
 #[inline(always)]
 pub(in crate::thread) fn whole_room<O: Os>(own: Own<'_, O>, class: usize) -> i64 {
-    own.bins().room(class) + own.heap().profile_countdowns().withdrawn[class].get()
+    own.bins().room_or_withheld(class) + own.heap().profile_countdowns().withdrawn(class)
 }

@@ -1,5 +1,7 @@
+#![allow(unsafe_code)]
 extern crate std;
 use super::*;
+use crate::readable::Reader;
 use crate::stack::rule::{Base, Rule, Saved};
 use crate::stack::{OwnStack, Stack};
 use core::hint::black_box;
@@ -62,7 +64,10 @@ fn words() -> Memory {
 
 fn look(known: &KnownStacks, at: &Registers, room: usize) -> Option<Vec<usize>> {
     let mut places = [0; 64];
-    let (n, hash) = known.get(at, &mut Reader::new(), &mut places[..room])?;
+    // SAFETY: a stack of the tests begins with words that the test owns.
+    let words = unsafe { KnownWords::new(at.stack, size_of::<Memory>() / size_of::<usize>()) };
+    let (n, hash) = known.get(at, words, room, &mut places[..room])?;
+    assert_eq!(known.get(at, words, room, &mut []), Some((n, hash)));
     assert_eq!(hash, hash_of(&places[..n]));
     Some(places[..n].to_vec())
 }
@@ -92,6 +97,38 @@ fn a_stack_is_known_as_long_as_each_word_is_the_same() {
         }
         assert_eq!(look(&known, &at, 64), whole);
     }
+}
+
+#[test]
+fn a_stack_of_words_that_are_not_all_known_to_be_readable_is_not_known() {
+    let words = words();
+    let (known, at) = (KnownStacks::new(), registers(&words, 500));
+    keep(&known, &at, false);
+    assert!(look(&known, &at, 64).is_some());
+    for n in 0..4 {
+        // SAFETY: they are the first of the test's words.
+        let readable = unsafe { KnownWords::new(at.stack, n) };
+        assert_eq!(known.get(&at, readable, 64, &mut []), None, "{n}");
+    }
+}
+
+#[test]
+fn a_stack_with_a_word_that_is_not_above_its_stack_pointer_is_not_kept() {
+    let words = words();
+    let known = KnownStacks::new();
+    let at = Registers { stack: words[1].as_ptr().expose_provenance(), ..registers(&words, 500) };
+    let mut new = (0..ONE_IN).find_map(|_| known.begin(&at)).expect("one in so many is kept");
+    let rule = RuleWord::new(Some(Rule {
+        base: Base::Stack,
+        offset: 0,
+        return_address: Saved::At(-8),
+        frame_pointer: Saved::Same,
+    }));
+    let caller = rule.caller(&at, &mut Reader::new()).expect("the word can be read");
+    new.note(rule, &at, &caller);
+    new.finish(&[500], 64);
+    let entries = known.entries.get().expect("they were mapped");
+    assert!(entries.iter().all(|entry| entry[STACK].load(Ordering::Relaxed) == 0));
 }
 
 #[test]

@@ -55,3 +55,18 @@ fn of_spans_one_behind_the_other_one_in_eight_has_a_guard_by_access_rights() {
     let n_guards = (0..8000).filter(has_guard).count();
     assert!((800..1200).contains(&n_guards), "{n_guards} of 8000");
 }
+
+/// A program that frees a span and gets it again draws with one address each time.
+#[test]
+fn of_the_lots_drawn_with_one_address_or_two_in_turn_one_in_eight_is_a_guard() {
+    for (one, other) in [(0, 0), (1, 1), (2, 2), (3, 3), (77, 77), (0x7_1234, 0x7_1234), (5, 6), (0x10, 0x7FFF_0000)] {
+        let mut guarding = Guarding::NEW;
+        guarding.note_refusal(GuardBy::Marker, Errno::INVAL);
+        let has_guard = |n: &usize| {
+            guarding.draw_lot((if n % 2 == 0 { one } else { other }) << 16);
+            guarding.choose(Wanted::AtRandom, SHORT, true) == Some(GuardBy::Rights)
+        };
+        let n_guards = (0..8000).filter(has_guard).count();
+        assert!((800..1200).contains(&n_guards), "{one:x} {other:x}: {n_guards} of 8000");
+    }
+}

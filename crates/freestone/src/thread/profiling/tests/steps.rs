@@ -3,7 +3,6 @@ use super::*;
 use crate::size_class::class_of;
 use crate::testing::{freed, span_at};
 use crate::thread::upkeep;
-use core::cell::Cell;
 
 const SIZE: usize = 48;
 
@@ -32,8 +31,8 @@ fn choose_next(heap: Own<'_, Fake>) {
     heap.bins().choose_first(class());
 }
 
-fn withdrawn(heap: Own<'_, Fake>) -> &Cell<i64> {
-    &heap.heap().profile_countdowns().withdrawn[class()]
+fn withdrawn(heap: Own<'_, Fake>) -> i64 {
+    heap.heap().profile_countdowns().withdrawn(class())
 }
 
 /// Makes a bin have so many blocks and so much room.
@@ -42,9 +41,8 @@ fn set_bin(heap: Own<'_, Fake>, len: usize, room: i64) {
     upkeep::flush_all(heap);
     let blocks: Vec<_> = (0..len).map(|_| allocate(heap, SIZE)).collect();
     upkeep::flush_all(heap);
-    heap.bins().grant(class(), room + len as i64);
+    grant(heap, class(), room + len as i64);
     blocks.into_iter().for_each(|block| assert!(!heap.bins().push(freed(block, class()))));
-    withdrawn(heap).set(0);
     assert_eq!((heap.bins().len(class()), heap.bins().room(class())), (len as i64, room));
 }
 
@@ -65,11 +63,13 @@ fn the_room_of_a_bin_ends_with_the_block_that_is_chosen_and_the_rest_waits() {
             settle(heap, class());
             let granted = room.min(left as i64 - 1);
             let case = std::format!("{room} of {left}");
-            assert_eq!((heap.bins().room(class()), withdrawn(heap).get()), (granted, room - granted), "{case}");
+            assert_eq!((heap.bins().room(class()), withdrawn(heap)), (granted, room - granted), "{case}");
+            assert_eq!(ends_at_chosen(heap, class()), left as i64 <= room + 1, "{case}");
             assert_eq!((whole_room(heap, class()), heap.bins().len(class())), (room, len as i64), "{case}");
             set_left(heap, FAR);
             settle(heap, class());
-            assert_eq!((heap.bins().room(class()), withdrawn(heap).get()), (room, 0), "{case}");
+            assert_eq!((heap.bins().room(class()), withdrawn(heap)), (room, 0), "{case}");
+            assert!(!ends_at_chosen(heap, class()), "{case}");
         }
     }
     upkeep::flush_all(heap);
@@ -86,7 +86,65 @@ fn where_frees_of_rusts_allocator_are_noticed_the_hot_paths_get_no_room() {
         set_left(heap, left);
         settle(heap, class());
         assert_eq!((heap.bins().room(class()), heap.bins().room_or_withheld(class())), (0, expected));
+        assert!(ends_at_chosen(heap, class()), "what is withheld ends there, or is not seen");
     }
+}
+
+#[test]
+fn a_block_that_comes_beside_the_frees_brings_the_chosen_one_nearer_by_one() {
+    let world = world(FAR, "default", 1);
+    let heap = world.heap();
+    for (len, room) in [(1, 0), (3, 1), (1, 9), (20, 7)] {
+        for left_before in 1..20 {
+            set_bin(heap, len, room);
+            set_left(heap, left_before);
+            settle(heap, class());
+            count_put(heap, class());
+            let case = std::format!("{len} {room} of {left_before}");
+            let is_chosen = heap.bins().seems_first_chosen(class());
+            assert_eq!(is_chosen, left_before == 1, "{case}");
+            let now = left(heap, class()).expect("it is on");
+            assert!(if is_chosen { now > 1000 } else { now == left_before - 1 }, "{case}: {now}");
+            assert_eq!(heap.bins().room(class()), room.min(now as i64 - 1), "{case}");
+            assert_eq!(
+                (whole_room(heap, class()), ends_at_chosen(heap, class())),
+                (room, now as i64 <= room + 1),
+                "{case}"
+            );
+            if is_chosen {
+                heap.bins().unchoose_first(class());
+            }
+        }
+    }
+    upkeep::flush_all(heap);
+    world.check().unwrap();
+}
+
+#[test]
+fn the_free_that_ends_the_room_chooses_its_block_if_it_is_the_one_and_goes_on_with_what_is_left() {
+    let world = world(FAR, "default", 1);
+    let heap = world.heap();
+    for (room, left_before) in [(9, 1), (9, 5), (9, 9), (9, 10), (9, 11), (0, 1), (0, 2)] {
+        let blocks: Vec<_> = (0..30).map(|_| allocate(heap, SIZE)).collect();
+        set_bin(heap, 1, room);
+        set_left(heap, left_before);
+        settle(heap, class());
+        let mut n = 0;
+        while !heap.bins().push(freed(blocks[n], class())) {
+            n += 1;
+        }
+        let case = std::format!("{room} {left_before}");
+        assert_eq!(n as i64 + 1, (left_before as i64).min(room + 1), "{case}");
+        assert_eq!(ends_at_chosen(heap, class()), left_before as i64 <= room + 1, "{case}");
+        let has_more = room_ended(heap, class());
+        assert_eq!(heap.bins().seems_first_chosen(class()), left_before as i64 <= room + 1, "{case}");
+        assert_eq!(has_more, (left_before as i64) < room + 1, "{case}");
+        assert_eq!(whole_room(heap, class()), room - n as i64 - 1, "{case}");
+        crate::thread::flush::look_at_full(heap, class());
+        blocks.into_iter().skip(n + 1).for_each(|block| free(heap, block));
+    }
+    upkeep::flush_all(heap);
+    world.check().unwrap();
 }
 
 #[test]
@@ -96,14 +154,16 @@ fn a_chosen_block_is_far_if_the_hot_paths_cannot_bring_it_in_this_session() {
     set_bin(heap, 3, 5);
     let is_far_with = |left| {
         set_left(heap, left);
-        is_far(heap, class())
+        is_far(heap, class(), 0)
     };
     let first = (1..20).find(|&left| is_far_with(left)).expect("a block that comes late is far");
     let reach = heap.bins().frees_within_reach(class()) - heap.bins().frees(class());
-    assert_eq!(first, reach + 1);
+    assert_eq!(first, reach + 2, "the free that uses up the room brings one more");
+    set_left(heap, 30);
+    assert_eq!((0..40).find(|&further| !is_far(heap, class(), further)), Some(30 - reach - 1));
     assert!(is_far_with(100));
     heap.heap().profile_countdowns().session.set(world.shared.profile.session() + 1);
-    assert!(!is_far(heap, class()));
+    assert!(!is_far(heap, class(), 0));
     assert!(is_far_with(100));
     world.shared.profile.expect_rust();
     assert!(world.shared.profile.meet_rust() && !is_far_with(100));
@@ -139,11 +199,12 @@ fn a_session_forgets_what_was_drawn_in_the_one_before() {
     let heap = world.heap();
     set_left(heap, 5);
     let countdowns = heap.heap().profile_countdowns();
-    withdrawn(heap).set(3);
+    countdowns.cut[class()].set(4);
     countdowns.large.set(7);
     assert!(world.shared.profile.start(FAR));
     assert!(left(heap, class()).is_some_and(|left| left > 1000));
-    assert_eq!((withdrawn(heap).get(), countdowns.session.get()), (0, world.shared.profile.session()));
+    assert_eq!((withdrawn(heap), countdowns.session.get()), (0, world.shared.profile.session()));
+    assert!(!ends_at_chosen(heap, class()));
     assert!(countdowns.large.get() > 1 << 30);
     set_left(heap, 5);
     assert_eq!(left(heap, class()), Some(5), "it stays as it is in this one");
@@ -186,6 +247,28 @@ fn a_free_of_rusts_allocator_uses_the_room_that_is_withheld_unless_the_block_was
     assert!(free_of_rust(heap, freed(blocks[1], class())).is_ok());
     assert!(free_of_rust(heap, freed(blocks[2], class())).is_err(), "there was room for two");
     assert_eq!(heap.bins().len(class()), before + 2);
+}
+
+#[test]
+fn where_no_first_block_is_chosen_or_allocations_are_guarded_the_short_way_leaves_all_as_it_is() {
+    use crate::config::key;
+    let world = world(FAR, "default", 1);
+    let heap = world.heap();
+    let request = Request::new(SIZE, 1, Family::C);
+    set_bin(heap, 2, 5);
+    set_left(heap, FAR);
+    assert!(heap.allocate_sampled(&request).is_null());
+    heap.bins().choose_first(class());
+    let block = heap.allocate_sampled(&request);
+    assert!(is_of_samples(&world, heap, block));
+    assert_eq!((heap.bins().len(class()), heap.bins().seems_first_chosen(class())), (2, false));
+    heap.bins().choose_first(class());
+    world.set(key::GUARD_SAMPLE, "1000000");
+    assert!(heap.allocate_sampled(&request).is_null() && heap.bins().seems_first_chosen(class()));
+    heap.bins().unchoose_first(class());
+    free(heap, block);
+    upkeep::flush_all(heap);
+    world.check().unwrap();
 }
 
 #[test]
