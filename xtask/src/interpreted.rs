@@ -55,13 +55,11 @@ pub(crate) fn miri(chosen: &Chosen) -> Result<()> {
     let mut ledger = Ledger::open("miri")?;
     let end = Instant::now().checked_add(Duration::from_secs(chosen.minutes.saturating_mul(60)));
     let (mut report, mut failed) = (Vec::new(), Vec::new());
-    for (package, folder, provenance) in INTERPRETED {
-        if chosen.package.as_ref().is_some_and(|chosen| chosen != package) {
-            continue;
-        }
+    let is_chosen = |package: &str| chosen.package.as_ref().is_none_or(|chosen| chosen == package);
+    for (package, folder, provenance) in INTERPRETED.into_iter().filter(|(package, ..)| is_chosen(package)) {
         let sources = [folder, "crates/base", "crates/os", "crates/testkit"].map(|folder| root().join(folder));
         let print = fingerprint(&sources)?;
-        let (mut passed, mut unaliased, mut ignored, mut left) = (0, 0, 0, Vec::new());
+        let mut tally = Tally::default();
         let flags = Flags { provenance, no_aliasing: chosen.no_aliasing };
         for target in targets(&sources[0])? {
             let name = |test: &str| format!("{package} {} {test}", target.join(" "));
@@ -91,26 +89,46 @@ pub(crate) fn miri(chosen: &Chosen) -> Result<()> {
                 }
                 untried.remove(0);
             }
-            for name in tests.iter().map(|test| name(test)) {
-                match ledger.verdict(&print, &name) {
-                    Some("passed") => passed += 1,
-                    Some(WITHOUT_ALIASING) => unaliased += 1,
-                    Some("ignored") => ignored += 1,
-                    Some(_) => failed.push(name),
-                    None => left.push(name),
-                }
-            }
+            tests.iter().map(|test| name(test)).for_each(|name| tally.add(ledger.verdict(&print, &name), name));
         }
-        report.push(format!(
-            "{package}: {passed} tests passed under Miri with {provenance} provenance, {unaliased} more without the rules of aliasing, \
-             {ignored} not for Miri, {} left",
-            left.len()
-        ));
-        report.extend(left.iter().map(|name| format!("    left: {name}")));
+        report.push(format!("{package}: {}", tally.text(provenance)));
+        report.extend(tally.left.iter().map(|name| format!("    left: {name}")));
+        failed.append(&mut tally.failed);
     }
     report.extend(failed.iter().map(|name| format!("FAILED {name}")));
     println!("{}", report.join("\n"));
     if failed.is_empty() { Ok(()) } else { bail!("{} tests failed under Miri", failed.len()) }
+}
+
+/// The verdicts on the tests of a package.
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    unaliased: usize,
+    ignored: usize,
+    failed: Vec<String>,
+    left: Vec<String>,
+}
+
+impl Tally {
+    fn add(&mut self, verdict: Option<&str>, name: String) {
+        match verdict {
+            Some("passed") => self.passed += 1,
+            Some(WITHOUT_ALIASING) => self.unaliased += 1,
+            Some("ignored") => self.ignored += 1,
+            Some(_) => self.failed.push(name),
+            None => self.left.push(name),
+        }
+    }
+
+    fn text(&self, provenance: &str) -> String {
+        let Self { passed, unaliased, ignored, left, .. } = self;
+        format!(
+            "{passed} tests passed under Miri with {provenance} provenance, {unaliased} more without the rules of aliasing, \
+             {ignored} not for Miri, {} left",
+            left.len()
+        )
+    }
 }
 
 fn install() -> Result<()> {
