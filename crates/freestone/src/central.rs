@@ -29,8 +29,8 @@ use crate::usage::Usage;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
-use freestone_base::lock::{Forker, Lock};
-use freestone_base::sync::{AtomicU32, Ordering};
+use freestone_base::lock::{Forker, Guard, Lock};
+use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_os::{Futex, Os};
 
 /// Rank of the locks of the classes.
@@ -51,6 +51,8 @@ unsafe impl Send for ClassLists {}
 pub(crate) struct CentralLists {
     classes: [Lock<ClassLists, Futex, RANK>; N_CLASSES],
     n_available: [AtomicU32; N_CLASSES],
+    /// There may be orphaned blocks.
+    has_orphaned: AtomicBool,
 }
 
 /// The result of [`CentralLists::free`].
@@ -73,6 +75,7 @@ impl CentralLists {
                 Lock::new(ClassLists { available: SpanList::new(), full: SpanList::new(), orphaned: Chain::EMPTY })
             }; N_CLASSES],
             n_available: [const { AtomicU32::new(0) }; N_CLASSES],
+            has_orphaned: AtomicBool::new(false),
         }
     }
 
@@ -181,11 +184,17 @@ impl CentralLists {
     pub(crate) unsafe fn keep_orphaned(&self, class: usize, block: *mut Node, key: LinkKey) {
         // SAFETY: the block is the caller's to give, and has room for a link.
         unsafe { self.classes[class].lock().orphaned.push(block, key) };
+        self.has_orphaned.store(true, Ordering::Relaxed);
+    }
+
+    /// The lists of `class`, if there may be orphaned blocks and no other thread holds the lock.
+    fn try_lock_orphaned(&self, class: usize) -> Option<Guard<'_, ClassLists, Futex, RANK>> {
+        if self.has_orphaned.load(Ordering::Relaxed) { self.classes[class].try_lock() } else { None }
     }
 
     /// Takes all orphaned blocks of `class`; none if another thread holds the lock of the class.
     pub(crate) fn take_orphaned(&self, class: usize) -> Chain {
-        match self.classes[class].try_lock() {
+        match self.try_lock_orphaned(class) {
             Some(mut lists) => core::mem::replace(&mut lists.orphaned, Chain::EMPTY),
             None => Chain::EMPTY,
         }
@@ -193,7 +202,7 @@ impl CentralLists {
 
     /// Takes one orphaned block of `class`; null if there is none, or another thread holds the lock of the class. `key` is that of blocks in transit.
     pub(crate) fn take_one_orphaned(&self, class: usize, key: LinkKey) -> *mut Node {
-        let Some(mut lists) = self.classes[class].try_lock() else { return ptr::null_mut() };
+        let Some(mut lists) = self.try_lock_orphaned(class) else { return ptr::null_mut() };
         let first = lists.orphaned.first;
         if !first.is_null() {
             // SAFETY: the block is in the chain, so its first word links to the next.

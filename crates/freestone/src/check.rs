@@ -55,12 +55,12 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
             |heap: &ThreadHeap<O>| heap.life() == Life::Orphaned && heap.mailbox().as_owner() == owner.cast_const();
         orphans && (entry == Entry::NONE || span.n_out.get() == 0 || threads.iter().any(is_owner))
     };
-    let mut small = InSpans { n: 0, free_bytes: 0, n_out: [0; N_CLASSES] };
+    let mut small = InSpans { n: 0, n_ahead: 0, free_bytes: 0, n_out: [0; N_CLASSES] };
     shared.pages.inspect(|state| {
         state.check_free().map_err(|(what, page)| Broken { what, page })?;
         check_pages(state, os_page_bytes, is_lost, &mut small)
     })?;
-    let mut n_listed = 0;
+    let (mut n_listed, mut n_ahead) = (0, 0);
     for class in 0..N_CLASSES {
         let mut wrong = Ok(());
         shared.central.inspect(shared.pages.layout(), class, |page, span, is_full| {
@@ -73,8 +73,11 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
     }
     for heap in threads.iter().filter(|heap| matches!(heap.life(), Life::Alive | Life::Spare)) {
         // SAFETY: the heap is alive, or would be with a thread, and no other thread is inside the allocator (this function's contract).
-        n_listed += check_heap(shared, unsafe { heap.as_own(None) })?;
+        let own = unsafe { heap.as_own(None) };
+        n_listed += check_heap(shared, own)?;
+        n_ahead += own.ahead().n();
     }
+    hold(orphans || n_ahead == small.n_ahead, "every run taken ahead is a heap's", PageIndex::NONE)?;
     hold(orphans || n_listed == small.n, "every small span is in one list", PageIndex::NONE)?;
     if orphans { Ok(()) } else { check_counts(shared, threads, &small) }
 }
@@ -82,6 +85,8 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
 /// What the small spans have, taken together.
 struct InSpans {
     n: u32,
+    /// Runs taken ahead for spans.
+    n_ahead: u32,
     /// Bytes of free blocks.
     free_bytes: i64,
     /// Blocks that are out, by class.
@@ -122,7 +127,9 @@ fn check_pages(
         hold(!is_free || kind != before, "free neighbours of a kind are one run", page)?;
         let entry = runs.entry(run.first);
         let lost = kind == Kind::Small && is_lost(record, entry);
-        if kind == Kind::Small {
+        if kind == Kind::Small && entry == Entry::NONE && !lost {
+            small.n_ahead += 1;
+        } else if kind == Kind::Small {
             if !lost {
                 check_span(runs.layout(), page, os_page_bytes)?;
                 let class = record.class.get() as usize;
@@ -135,7 +142,7 @@ fn check_pages(
         pages[kind as usize] += u64::from(n_open.0);
         pages[Kind::Guard as usize] += u64::from((run.pages - n_open).0);
         let expected = match kind {
-            Kind::Small => entry.class().is_some(),
+            Kind::Small => entry.class().is_some() || entry == Entry::NONE,
             Kind::Large => entry == Entry::LARGE || entry == Entry::CACHED,
             Kind::Quarantined => entry == Entry::CACHED,
             _ => entry == Entry::NONE,

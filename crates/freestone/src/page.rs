@@ -23,11 +23,13 @@
 //! | [`expansion`] | more clean runs |
 //! | [`purging`], [`limits`] | giving memory back: when it is due, and when a limit is near |
 //! | [`allocation`], [`deallocation`], [`storage`] | taking runs, and taking them back; storage for thread heaps |
+//! | [`ahead`] | taking several runs for spans at once |
 //! | [`closed`] | what an address that cannot be accessed belongs to |
 //! | [`large_blocks`], [`relocation`] | large blocks: growing and shrinking where they are, and moving |
 
 mod address_quarantine;
 mod address_range;
+pub(crate) mod ahead;
 mod allocation;
 mod cache_list;
 pub(crate) mod closed;

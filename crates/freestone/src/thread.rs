@@ -18,6 +18,7 @@
 //! | [`free_block`] | free blocks as values |
 //! | [`in_transit`] | blocks on their way to the thread that owns their spans |
 //! | [`spans`] | the spans that a heap owns |
+//! | [`spans_ahead`] | runs for the next ones, taken ahead |
 //! | [`remote_frees`] | blocks of other owners, handed over in batches |
 //! | [`span_owner`] | who owns the span of a block |
 //! | [`mailbox`] | where others hand over a heap's blocks |
@@ -99,6 +100,7 @@ pub(crate) mod sampling;
 pub(crate) mod span_owner;
 pub(crate) mod span_purge;
 pub(crate) mod spans;
+pub(crate) mod spans_ahead;
 pub(crate) mod spare;
 pub(crate) mod ticks;
 pub(crate) mod upkeep;

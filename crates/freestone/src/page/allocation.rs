@@ -38,6 +38,8 @@ impl Run {
 #[derive(Clone, Copy)]
 struct Request {
     pages: Pages,
+    /// They are cut into runs of so many.
+    piece: Pages,
     kind: Kind,
     /// The first page is a multiple of this many, from address 0.
     align: Pages,
@@ -64,6 +66,12 @@ impl<O: Os> PageHeap<O> {
     /// Allocates `wanted` pages in a row for `kind`, the first a multiple of `align` (a power of two) from address 0. `None` when memory or the
     /// address range runs out, or the hard limit is reached.
     pub(crate) fn allocate(&self, wanted: Pages, align: Pages, kind: Kind) -> Option<Run> {
+        self.allocate_row(wanted, align, kind, wanted)
+    }
+
+    /// As [`PageHeap::allocate`], but if it takes clean pages, and `row` is longer, takes a row of runs of `wanted` pages if it can: then the result has as
+    /// many pages as the row, and all runs but the first are ahead.
+    pub(super) fn allocate_row(&self, wanted: Pages, align: Pages, kind: Kind, row: Pages) -> Option<Run> {
         self.open()?;
         if !self.could_hold(wanted, align) {
             return None;
@@ -71,7 +79,7 @@ impl<O: Os> PageHeap<O> {
         let plan = (kind == Kind::Large).then(|| self.huge_plan(wanted));
         let huge = plan.and_then(|plan| plan.huge);
         let pages = plan.map_or(wanted, |plan| plan.pages);
-        let request = Request { pages, kind, align, room: pages, is_huge: huge.is_some() };
+        let request = Request { pages, piece: pages, kind, align, room: pages, is_huge: huge.is_some() };
         let searched = request.searched()?;
         let mut state = self.state.lock();
         if let Some(page) = self.find_dirty(&mut state, searched) {
@@ -85,6 +93,15 @@ impl<O: Os> PageHeap<O> {
                 return self.begin_mixed(state, block, huge.is_some());
             }
         }
+        if row > wanted && self.settings.limit_hard_bytes().is_none() {
+            // First: what comes into use is counted when the row is taken.
+            self.ahead.add(row - wanted);
+            if let Some(run) = self.take_clean(state, Request { pages: row, room: row, ..request }) {
+                return Some(run);
+            }
+            self.ahead.subtract(row - wanted);
+            state = self.state.lock();
+        }
         self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request })
     }
 
@@ -93,7 +110,7 @@ impl<O: Os> PageHeap<O> {
     pub(crate) fn allocate_with_growth_room(&self, pages: Pages) -> Option<Run> {
         self.open()?;
         let room = growth::with_growth_room(pages).filter(|room| self.could_hold(*room, Pages(1)))?;
-        let request = Request { pages, kind: Kind::Large, align: Pages(1), room, is_huge: false };
+        let request = Request { pages, piece: pages, kind: Kind::Large, align: Pages(1), room, is_huge: false };
         let mut state = self.state.lock();
         // The longest: how long the block becomes is not known.
         if let Some(dirty) = state.runs.longest_dirty().filter(|run| run.pages >= room) {
@@ -120,10 +137,14 @@ impl<O: Os> PageHeap<O> {
         if request.kind != Kind::Large {
             self.end_huge(state, page);
         }
+        state.runs.set_ahead(self.ahead.pages());
         let (pages, was) = state.runs.take_aligned(page, request.pages, request.align, request.kind);
         if !self.open_guards(state, pages) {
             state.runs.free(pages.first, was);
             return None;
+        }
+        if request.piece < pages.pages {
+            state.runs.split(pages, request.piece);
         }
         state.note_in_use();
         let is_clean = was.kind == Kind::Clean;

@@ -30,6 +30,7 @@ impl<O: Os> PageHeap<O> {
 
     /// Purges what is due after memory became dirty, and wakes the background thread if it waits for that.
     pub(super) fn finish<'a>(&'a self, state: StateGuard<'a>, now: Moment) {
+        self.ahead.note_dirtied();
         drop(self.purge_due(state, now));
         self.watch.wake_for_dirty();
     }

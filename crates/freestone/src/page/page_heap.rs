@@ -9,7 +9,7 @@
 
 use crate::config::Settings;
 use crate::page::address_range;
-use crate::page::page_stats::Purges;
+use crate::page::page_stats::{Ahead, Purges};
 use crate::page::runs::Extent;
 use crate::page::state::State;
 use crate::page::watch::Watch;
@@ -50,6 +50,7 @@ pub(crate) struct PageHeap<O: Os> {
     /// Blocks lack guards because there are as many as the kernel allows.
     pub(super) guards_ran_out: AtomicBool,
     pub(super) watch: Watch,
+    pub(super) ahead: Ahead,
     pub(super) purges: Purges,
 }
 
@@ -106,6 +107,7 @@ impl<O: Os> PageHeap<O> {
             beside_bytes: AtomicUsize::new(0),
             guards_ran_out: AtomicBool::new(false),
             watch: Watch::new(),
+            ahead: Ahead::none(),
             purges: Purges::none(),
         }
     }
@@ -208,7 +210,7 @@ impl<O: Os> PageHeap<O> {
     #[must_use]
     #[cfg(test)]
     pub(crate) fn stats(&self) -> crate::page::page_stats::PageStats {
-        self.state.lock().stats(&self.purges)
+        self.state.lock().stats(&self.purges, self.ahead.pages())
     }
 
     /// Calls `visit` with the state under the lock.

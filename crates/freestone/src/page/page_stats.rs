@@ -1,6 +1,7 @@
 //! The page heap's numbers, as one snapshot.
 
-use freestone_base::sync::{AtomicU64, Ordering};
+use freestone_base::sync::{AtomicU32, AtomicU64, Ordering};
+use freestone_base::units::Pages;
 
 /// Pages of each kind, and counts of events.
 ///
@@ -90,6 +91,46 @@ impl Purges {
     /// Calls that gave memory back.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Ordering::Relaxed)
+    }
+}
+
+/// What is counted about runs ahead (`page::ahead`).
+pub(super) struct Ahead {
+    /// Their pages.
+    pages: AtomicU32,
+    /// Times that memory became dirty.
+    dirtied: AtomicU32,
+}
+
+impl Ahead {
+    /// None.
+    pub(super) const fn none() -> Self {
+        Self { pages: AtomicU32::new(0), dirtied: AtomicU32::new(0) }
+    }
+
+    /// Pages of runs ahead.
+    pub(super) fn pages(&self) -> Pages {
+        Pages(self.pages.load(Ordering::Relaxed))
+    }
+
+    /// Counts pages that are ahead.
+    pub(super) fn add(&self, pages: Pages) {
+        self.pages.fetch_add(pages.0, Ordering::Relaxed);
+    }
+
+    /// Counts pages that are ahead no more.
+    pub(super) fn subtract(&self, pages: Pages) {
+        self.pages.fetch_sub(pages.0, Ordering::Relaxed);
+    }
+
+    /// Times that memory became dirty: while the number stays the same, a search that found no dirty run would find none again.
+    pub(super) fn dirtied(&self) -> u32 {
+        self.dirtied.load(Ordering::Relaxed)
+    }
+
+    /// Notes that memory became dirty. Under the page heap's lock.
+    pub(super) fn note_dirtied(&self) {
+        self.dirtied.store(self.dirtied().wrapping_add(1), Ordering::Relaxed);
     }
 }
 

@@ -5,7 +5,6 @@
 //! kernel.
 
 use crate::config::Purge;
-use crate::page::large_cache::LargeRunCache;
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::page_stats::PageStats;
 use crate::page::policy::purge_bound::{self, AGE_GROUPS, Due, PIECE_MOST};
@@ -142,16 +141,6 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Closes all slots of a cache; what was in them is dirty.
-    pub(crate) fn empty_cache(&self, cache: &LargeRunCache) {
-        let now = self.now();
-        let mut state = self.state.lock();
-        if cache.is_listed() {
-            state.empty_cache(cache, now);
-            drop(self.purge_due(state, now));
-        }
-    }
-
     /// Purges all dirty memory now, and what threads have in their caches. Returns the bytes given back.
     pub(crate) fn purge(&self) -> usize {
         if self.layout().n_pages == 0 {
@@ -179,7 +168,7 @@ impl<O: Os> PageHeap<O> {
                 *sum += pages.to_bytes().0 as u64;
             }
         }
-        (state.stats(&self.purges), bytes)
+        (state.stats(&self.purges, self.ahead.pages()), bytes)
     }
 
     /// How often the background thread was woken: to be read before it looks for work, and given to [`PageHeap::sleep`].

@@ -70,6 +70,8 @@ pub(crate) struct Runs {
     ages: AgeList,
     purging: SpanList,
     counts: KindCounts,
+    /// Pages of runs ahead, as last told.
+    ahead: Pages,
     /// The most pages that were in use, or free with memory behind them, at once.
     peak: Pages,
     /// The most pages that were in use at once since the last `take_peak_in_use`.
@@ -87,6 +89,7 @@ impl Runs {
             ages: AgeList::empty(),
             purging: SpanList::new(),
             counts: KindCounts::ZERO,
+            ahead: Pages::ZERO,
             peak: Pages::ZERO,
             peak_in_use: Pages::ZERO,
         }
@@ -133,6 +136,16 @@ impl Runs {
     /// The pages of each kind.
     pub(crate) fn counts(&self) -> &KindCounts {
         &self.counts
+    }
+
+    /// Tells how many pages are in runs ahead: they count as small, but not as in use.
+    pub(super) fn set_ahead(&mut self, pages: Pages) {
+        self.ahead = pages;
+    }
+
+    /// Pages in use.
+    pub(super) fn in_use(&self) -> Pages {
+        self.counts.in_use().saturating_sub(self.ahead)
     }
 
     /// The most pages that were in use, or free with memory behind them, at once.
@@ -280,7 +293,7 @@ impl Runs {
         }
         self.counts.subtract(was.kind, n_open);
         self.counts.add(kind, n_open);
-        let in_use = self.counts.in_use();
+        let in_use = self.in_use();
         self.peak = self.peak.max(in_use + self.counts.free_with_memory());
         self.peak_in_use = self.peak_in_use.max(in_use);
         was
@@ -315,6 +328,22 @@ impl Runs {
             self.insert(Extent::new(first.end(), run.pages - pages), rest);
         }
         self.insert(first, free);
+    }
+
+    /// Cuts a run in use into runs of `pages`.
+    pub(super) fn split(&self, run: Extent, pages: Pages) {
+        let kind = self.record(run.first).kind.get();
+        let mut piece = Extent::new(run.first, pages);
+        while piece.first < run.end() {
+            self.label(piece, kind);
+            self.record(piece.first).is_huge.set(false);
+            piece.first = piece.end();
+        }
+    }
+
+    /// Makes one run of runs in use of one kind, one behind the other.
+    pub(super) fn unite(&self, runs: Extent) {
+        self.label(runs, self.record(runs.first).kind.get());
     }
 
     /// Cuts the pages from `keep` on off a run in use; they are free.

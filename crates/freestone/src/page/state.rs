@@ -17,7 +17,7 @@ use crate::span::{Entry, Kind, PageIndex};
 use core::ptr;
 use freestone_base::slot::Slot;
 use freestone_base::sync::Ordering;
-use freestone_base::units::{Millis, Moment, Pages};
+use freestone_base::units::{Millis, Moment, PAGE_BYTES_LOG2, Pages};
 
 /// See the module header.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl State {
 
     /// Pages in spans, large blocks and thread heaps.
     pub(super) fn in_use(&self) -> Pages {
-        self.runs.counts().in_use()
+        self.runs.in_use()
     }
 
     /// Free pages that may have memory behind them.
@@ -206,17 +206,18 @@ impl State {
         self.caches.open_pages()
     }
 
-    /// The numbers.
-    pub(super) fn stats(&self, purges: &Purges) -> PageStats {
+    /// The numbers, of which `ahead` are pages of runs ahead.
+    pub(super) fn stats(&self, purges: &Purges, ahead: Pages) -> PageStats {
         let pages = |kind| u64::from(self.runs.counts().of(kind).0);
+        let ahead = u64::from(ahead.0).min(pages(Kind::Small));
         PageStats {
-            small_pages: pages(Kind::Small),
+            small_pages: pages(Kind::Small) - ahead,
             large_pages: pages(Kind::Large),
             metadata_pages: pages(Kind::Metadata),
             dirty_pages: pages(Kind::Dirty),
             stuck_pages: pages(Kind::Stuck),
             purging_pages: pages(Kind::Purging),
-            clean_pages: pages(Kind::Clean),
+            clean_pages: pages(Kind::Clean) + ahead,
             guard_pages: pages(Kind::Guard) + pages(Kind::Quarantined),
             reserved_pages: pages(Kind::Reserved),
             foreign_pages: pages(Kind::None),
@@ -225,7 +226,7 @@ impl State {
             large_allocs: self.events.large_allocs,
             large_frees: self.events.large_frees,
             peak_pages: u64::from(self.runs.peak().0),
-            fresh_bytes: self.events.fresh_bytes,
+            fresh_bytes: self.events.fresh_bytes - (ahead << PAGE_BYTES_LOG2),
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn give_all_back<O: Os>(own: Own<'_, O>) {
         own.publish_live(class);
         own.bins().reset(class);
     }
-    shared.pages.empty_cache(own.cache());
+    shared.pages.take_back(own.cache(), own.ahead().take());
     own.cache().tick();
     large::publish(own, 0);
     route::send_all(own);

@@ -34,6 +34,7 @@ use crate::thread::records::{Record, RecordLinks};
 use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
+use crate::thread::spans_ahead::SpansAhead;
 use crate::thread::spare::{Spare, ThreadNote};
 use crate::thread::ticks::Ticks;
 use crate::thread::watched::seat::WatchSeat;
@@ -64,6 +65,7 @@ pub(crate) struct ThreadHeap<O: Os + 'static> {
     number: Cell<u32>,
     thread: ThreadNote,
     links: RecordLinks<Self>,
+    ahead: SpansAhead,
 }
 
 const _: () = assert!(offset_of!(ThreadHeap<freestone_os::System>, bins) == 0);
@@ -121,6 +123,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             number: Cell::new(0),
             thread: ThreadNote::new(),
             links: RecordLinks::new(),
+            ahead: SpansAhead::new(),
         }
     }
 

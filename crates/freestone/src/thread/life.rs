@@ -23,6 +23,7 @@
 //! As stated at each function.
 
 use crate::config::Harden;
+use crate::page::ahead::RunsAhead;
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
 use crate::span::{Generation, View};
@@ -279,7 +280,7 @@ impl<O: Os + 'static> Threads<O> {
             let is_own = own.is_some_and(|own| ptr::eq(own.heap(), heap));
             let Some(shared) = heap.shared().filter(|_| heap.life() == Life::Alive && !is_own) else { continue };
             self.registry.lock().leave(heap, Life::Orphaned);
-            shared.pages.empty_cache(heap.cache());
+            shared.pages.take_back(heap.cache(), RunsAhead::NONE);
             let key = heap.transit_key();
             keep_late(shared, heap.mailbox().inbox().close(key), key);
         }

@@ -100,8 +100,15 @@ pub(crate) fn use_new_span<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     upkeep::tick(own, own.now_ms());
     route::send_all(own);
     own.publish_live(class);
-    own.has_room(OwnedSpans::new_span_pages(own.shared(), class))
-        && own.spans().allocate(own.shared(), class, own.heap().mailbox(), own.generation(), own.watch().is_some())
+    let (pages, is_watched) = (OwnedSpans::new_span_pages(own.shared(), class), own.watch().is_some());
+    if !own.has_room(pages) {
+        return false;
+    }
+    // An explicit heap's limit bounds each of its spans, and the level `full` has guards between those of watched heaps.
+    let owned = if is_watched || own.holdings().is_some() { 0 } else { own.spans().n_pages() };
+    let Some(run) = own.ahead().next(&own.shared().pages, pages, owned) else { return false };
+    own.spans().begin(own.shared(), class, run, (own.heap().mailbox(), own.generation()), is_watched);
+    true
 }
 
 #[cfg(test)]

@@ -21,13 +21,14 @@
 //! of them by the heap's tag in the page map, which no span of another owner has.
 
 use crate::central;
+use crate::page::ahead::SpanRun;
 use crate::page::{OwnedRun, PageHeap};
 use crate::shared::Shared;
 use crate::size_class::{BlockDivision, N_CLASSES, block_bytes, span_pages};
 use crate::span::blocks::{self, Home, Refused};
 use crate::span::free_node;
 use crate::span::record::Listed;
-use crate::span::{Entry, Generation, Kind, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages, single_block};
+use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages, single_block};
 use crate::thread::free_block::{FreeBatch, FreeChain};
 use crate::thread::lookup::Lookup;
 use crate::thread::mailbox::Mailbox;
@@ -224,28 +225,24 @@ impl OwnedSpans {
         span_pages(class).max(shared.settings().span_pages())
     }
 
-    /// Makes a run from the page heap the current span of a class; `false` when memory runs out. `is_watched`: its blocks will have trailers.
-    pub(crate) fn allocate<O: Os>(
+    /// Makes a run that the page heap has handed out for a span the current span of a class. `is_watched`: its blocks will have trailers.
+    pub(crate) fn begin<O: Os>(
         &self,
         shared: &Shared<O>,
         class: usize,
-        owner: &Mailbox,
-        generation: Generation,
+        run: SpanRun,
+        (owner, generation): (&Mailbox, Generation),
         is_watched: bool,
-    ) -> bool {
-        let (pages, layout) = (&shared.pages, shared.pages.layout());
-        let n_pages = Self::new_span_pages(shared, class);
-        let Some(run) = pages.allocate(n_pages, Pages(1), Kind::Small) else { return false };
-        // SAFETY: the run was just handed out to this heap, and no other thread can find it before the page map says so.
-        let span = unsafe { OwnedSpan::at(layout, run.page) };
-        blocks::format(&span, class, shared.os().os_page_bytes(), !run.zero);
-        span.records().iter().for_each(|record| record.first.store(run.page.0, Ordering::Relaxed));
+    ) {
+        // SAFETY: the run was handed out to this heap, and no other thread can find it before the page map says so.
+        let span = unsafe { OwnedSpan::at(shared.pages.layout(), run.page()) };
+        blocks::format(&span, class, shared.os().os_page_bytes(), !run.is_zero());
+        span.records().iter().for_each(|record| record.first.store(run.page().0, Ordering::Relaxed));
         span.is_watched.set(is_watched);
         span.owner.store(owner.as_owner().cast_mut(), Ordering::Release);
         span.set_entries(Entry::small(generation, class as u8));
-        self.count_pages(n_pages);
+        self.count_pages(span.n_pages());
         self.of(class).use_span(&span);
-        true
     }
 
     /// Makes an abandoned span the current one of a class; `false` if there is none.

@@ -26,14 +26,14 @@ pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) {
     send_all(own);
 }
 
-/// Empties the bins, the quarantine and the magazines, the large-run cache and the remote-free buffer.
+/// Empties the bins, the quarantine and the magazines, the large-run cache, the remote-free buffer and what is taken ahead.
 pub(crate) fn flush_all<O: Os>(own: Own<'_, O>) {
     drain(own);
     for class in 0..N_CLASSES {
         flush(own, class, 0);
     }
     release_all(own);
-    own.shared().pages.empty_cache(own.cache());
+    own.shared().pages.take_back(own.cache(), own.ahead().take());
     send_all(own);
 }
 

@@ -76,6 +76,6 @@ fn a_run_is_cached_once_its_length_has_come_back_and_only_with_a_cache() {
     assert_eq!((pages.stats().dirty_pages, pages.stats().large_pages), (0, 7), "a cached run is in use");
     assert_eq!(cache.cached_pages(), 3);
     assert!(!pages.free_or_cache(owned(other), permanent()), "another length");
-    pages.empty_cache(cache);
+    pages.take_back(cache, crate::page::ahead::RunsAhead::NONE);
     assert_eq!((pages.stats().dirty_pages, pages.stats().large_pages), (7, 0));
 }

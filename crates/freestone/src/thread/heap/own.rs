@@ -30,6 +30,7 @@ use crate::thread::lookup::Lookup;
 use crate::thread::remote_frees::RemoteFrees;
 use crate::thread::span_purge::SpanPurge;
 use crate::thread::spans::OwnedSpans;
+use crate::thread::spans_ahead::SpansAhead;
 use crate::thread::ticks::Ticks;
 use crate::thread::watched::seat::WatchedHeap;
 use core::marker::PhantomData;
@@ -328,6 +329,11 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     #[inline]
     pub(crate) fn accounts(self) -> &'a Accounts {
         &self.heap.accounts
+    }
+
+    /// The runs that it has taken ahead for spans.
+    pub(crate) fn ahead(self) -> &'a SpansAhead {
+        &self.heap.ahead
     }
 
     /// When its periodic work was last done.

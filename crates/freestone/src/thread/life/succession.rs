@@ -6,6 +6,7 @@
 //! thread did with it before what its next thread does.
 
 use super::{Life, Registry, Threads};
+use crate::page::ahead::RunsAhead;
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::thread::heap::ThreadHeap;
@@ -120,7 +121,7 @@ impl<O: Os + 'static> Threads<O> {
 fn settle<O: Os>(own: Own<'_, O>) -> usize {
     let shared = own.shared();
     if own.cache().cached_pages() > 0 {
-        shared.pages.empty_cache(own.cache());
+        shared.pages.take_back(own.cache(), RunsAhead::NONE);
     }
     large::publish(own, 0);
     route::send_all(own);

@@ -1,0 +1,106 @@
+//! Runs taken ahead: a thread that grows takes several runs for spans at once, so that it takes the lock once.
+//!
+//! ```text
+//!  clean pages ── a row, in one piece ──▶ │ span │ ahead │ ahead │ ahead │ ── take_back ──▶ clean pages
+//!                                                   └ the next span, without the lock
+//! ```
+//!
+//! Runs ahead are clean: they have no memory, and cost address space and records. In the page heap they are runs of small spans, but no page map entry
+//! names them, and they do not count as in use. Dirty memory comes first all the same: a run ahead is used only if nothing became dirty since a request
+//! of this length found no dirty run. Under a hard limit nothing is taken ahead.
+
+use crate::page::allocation::Run;
+use crate::page::large_cache::LargeRunCache;
+use crate::page::page_heap::PageHeap;
+use crate::page::runs::{Extent, FreeState};
+use crate::page::state::State;
+use crate::span::{Kind, PageIndex};
+use freestone_base::units::Pages;
+use freestone_os::Os;
+
+/// A run that was handed out for a span, and the right to make it one.
+#[derive(Debug)]
+pub(crate) struct SpanRun(Run);
+
+impl SpanRun {
+    /// Its first page.
+    pub(crate) fn page(&self) -> PageIndex {
+        self.0.page
+    }
+
+    /// Whether all of it reads as zero.
+    pub(crate) fn is_zero(&self) -> bool {
+        self.0.zero
+    }
+}
+
+/// Clean runs of one length, one behind the other, for their holder's next spans.
+#[derive(Debug)]
+pub(crate) struct RunsAhead {
+    first: PageIndex,
+    /// Pages of each.
+    pages: Pages,
+    n: u32,
+    /// [`Ahead::dirtied`](crate::page::page_stats::Ahead::dirtied) before a request of this length found no dirty run.
+    seen: u32,
+}
+
+impl RunsAhead {
+    /// None.
+    pub(crate) const NONE: Self = Self { first: PageIndex(0), pages: Pages::ZERO, n: 0, seen: 0 };
+
+    /// How many there are.
+    pub(crate) fn n(&self) -> u32 {
+        self.n
+    }
+}
+
+impl<O: Os> PageHeap<O> {
+    /// Allocates a run of `pages` for a small span: one of those `ahead`, if a search for a dirty one would find none. Else takes, if there are none ahead
+    /// and the run is clean, so many that there are `most` in all. `None` as for [`PageHeap::allocate`].
+    pub(crate) fn allocate_span(&self, ahead: &mut RunsAhead, pages: Pages, most: u32) -> Option<SpanRun> {
+        let seen = self.ahead.dirtied();
+        let (has_some, fits) = (ahead.n > 0, ahead.pages == pages);
+        if has_some && fits && ahead.seen == seen {
+            let page = ahead.first;
+            (ahead.first, ahead.n) = (page + pages, ahead.n - 1);
+            self.ahead.subtract(pages);
+            return Some(SpanRun(Run { page, pages, zero: true }));
+        }
+        let row = if has_some { pages } else { Pages(pages.0 * most) };
+        let run = self.allocate_row(pages, Pages(1), Kind::Small, row)?;
+        if !has_some {
+            *ahead =
+                RunsAhead { first: run.page + pages, pages, n: if run.pages > pages { most - 1 } else { 0 }, seen };
+        } else if fits && run.zero {
+            ahead.seen = seen;
+        }
+        Some(SpanRun(run))
+    }
+
+    /// Closes all slots of a cache, and takes runs ahead back: what was in the slots is dirty.
+    pub(crate) fn take_back(&self, cache: &LargeRunCache, ahead: RunsAhead) {
+        let now = self.now();
+        let mut state = self.state.lock();
+        self.free_ahead(&mut state, ahead);
+        if cache.is_listed() {
+            state.empty_cache(cache, now);
+            self.ahead.note_dirtied();
+            drop(self.purge_due(state, now));
+        }
+    }
+
+    /// Takes runs back that were not used.
+    fn free_ahead(&self, state: &mut State, ahead: RunsAhead) {
+        if ahead.n > 0 {
+            let all = Extent::new(ahead.first, Pages(ahead.n * ahead.pages.0));
+            state.runs.unite(all);
+            state.runs.free(all.first, FreeState::CLEAN);
+            state.events.fresh_bytes -= all.bytes() as u64;
+            self.ahead.subtract(all.pages);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
