@@ -1,7 +1,8 @@
 //! `cargo xtask miri`: runs each unit test and black-box test of the crates without system calls under Miri, one after the other.
 //!
 //! Miri compiles the crate whenever it starts, so one process runs all tests of a target that are left; if a test takes too long or ends the process,
-//! another process runs those behind it. The command records each verdict with a fingerprint of the sources ([`Ledger`]) as the test ends, so it
+//! another process runs those behind it. Most of the time of the heap's tests goes into Miri's aliasing rules (Stacked Borrows): those that take too
+//! long with them run with `--no-aliasing`, which checks everything else. The command records each verdict with a fingerprint of the sources ([`Ledger`]) as the test ends, so it
 //! can be stopped at any time and resumes where it was. The heap runs over the fake kernel, with permissive provenance: its address range is at an address agreed with the kernel, which
 //! `base::ptr` exposes. Everything else runs with strict provenance.
 
@@ -36,7 +37,13 @@ pub(crate) struct Chosen {
     /// Start no more tests after this many minutes.
     #[arg(long, default_value_t = u64::MAX / 60)]
     minutes: u64,
+    /// Run the tests that are left without the rules of aliasing (Stacked Borrows), which is six times faster.
+    #[arg(long)]
+    no_aliasing: bool,
 }
+
+/// The verdict on a test that passed without the rules of aliasing. Without `--no-aliasing` such a test is tried again.
+const WITHOUT_ALIASING: &str = "unaliased";
 
 /// Runs the tests that have no verdict yet, and prints the verdicts and the tests that are left. Fails if a test failed.
 pub(crate) fn miri(chosen: &Chosen) -> Result<()> {
@@ -54,18 +61,23 @@ pub(crate) fn miri(chosen: &Chosen) -> Result<()> {
         }
         let sources = [folder, "crates/base", "crates/os", "crates/testkit"].map(|folder| root().join(folder));
         let print = fingerprint(&sources)?;
-        let (mut passed, mut ignored, mut left) = (0, 0, Vec::new());
+        let (mut passed, mut unaliased, mut ignored, mut left) = (0, 0, 0, Vec::new());
+        let flags = Flags { provenance, no_aliasing: chosen.no_aliasing };
         for target in targets(&sources[0])? {
             let name = |test: &str| format!("{package} {} {test}", target.join(" "));
-            let tests = tests(package, provenance, &target)?;
-            let mut untried: Vec<_> =
-                tests.iter().map(String::as_str).filter(|test| ledger.verdict(&print, &name(test)).is_none()).collect();
+            let tests = tests(package, flags, &target)?;
+            let is_untried = |test: &&str| match ledger.verdict(&print, &name(test)) {
+                Some(WITHOUT_ALIASING) => !chosen.no_aliasing,
+                verdict => verdict.is_none(),
+            };
+            let mut untried: Vec<_> = tests.iter().map(String::as_str).filter(is_untried).collect();
             while !untried.is_empty() && end.is_none_or(|end| Instant::now() < end) {
                 println!("== miri: {package} {}, {} tests", target.join(" "), untried.len());
-                let mut command = cargo_miri(package, provenance, &target, &["--test-threads", "1", "--exact"]);
+                let mut command = cargo_miri(package, flags, &target, &["--test-threads", "1", "--exact"]);
                 let child = command.args(&untried).stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0).spawn();
                 let most = (Duration::from_secs(60 * chosen.test_minutes.max(1)), end);
                 let note = |test: &str, verdict: &str| {
+                    let verdict = if chosen.no_aliasing && verdict == "passed" { WITHOUT_ALIASING } else { verdict };
                     println!("{verdict}: {test}");
                     untried.retain(|other| *other != test);
                     ledger.write(&print, verdict, &name(test))
@@ -82,6 +94,7 @@ pub(crate) fn miri(chosen: &Chosen) -> Result<()> {
             for name in tests.iter().map(|test| name(test)) {
                 match ledger.verdict(&print, &name) {
                     Some("passed") => passed += 1,
+                    Some(WITHOUT_ALIASING) => unaliased += 1,
                     Some("ignored") => ignored += 1,
                     Some(_) => failed.push(name),
                     None => left.push(name),
@@ -89,7 +102,8 @@ pub(crate) fn miri(chosen: &Chosen) -> Result<()> {
             }
         }
         report.push(format!(
-            "{package}: {passed} tests passed under Miri with {provenance} provenance, {ignored} not for Miri, {} left",
+            "{package}: {passed} tests passed under Miri with {provenance} provenance, {unaliased} more without the rules of aliasing, \
+             {ignored} not for Miri, {} left",
             left.len()
         ));
         report.extend(left.iter().map(|name| format!("    left: {name}")));
@@ -121,17 +135,25 @@ fn targets(folder: &std::path::Path) -> Result<Vec<Vec<String>>> {
     Ok(targets)
 }
 
-fn cargo_miri(package: &str, provenance: &str, target_of_crate: &[String], arguments: &[&str]) -> Command {
+/// What Miri is told.
+#[derive(Clone, Copy)]
+struct Flags {
+    provenance: &'static str,
+    no_aliasing: bool,
+}
+
+fn cargo_miri(package: &str, flags: Flags, target_of_crate: &[String], arguments: &[&str]) -> Command {
     let mut command = command("rustup", &["run", "nightly", "cargo", "miri", "test", "--package", package]);
     command.args(target_of_crate).arg("--").args(arguments).env_remove("RUSTUP_TOOLCHAIN");
-    command.env("MIRIFLAGS", format!("-Zmiri-{provenance}-provenance -Zmiri-disable-isolation"));
+    let aliasing = if flags.no_aliasing { " -Zmiri-disable-stacked-borrows" } else { "" };
+    command.env("MIRIFLAGS", format!("-Zmiri-{}-provenance -Zmiri-disable-isolation{aliasing}", flags.provenance));
     command.env("CARGO_TARGET_DIR", target().join("miri")).env("PROPTEST_CASES", "4");
     command
 }
 
 /// The names of a target's tests.
-fn tests(package: &str, provenance: &str, target: &[String]) -> Result<Vec<String>> {
-    let listed = output(&mut cargo_miri(package, provenance, target, &["--list", "--format", "terse"]))?;
+fn tests(package: &str, flags: Flags, target: &[String]) -> Result<Vec<String>> {
+    let listed = output(&mut cargo_miri(package, flags, target, &["--list", "--format", "terse"]))?;
     Ok(listed.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 

@@ -4,20 +4,21 @@
 //! HELD[hash of the thread] = thread, count of rank 0, of rank 1, …
 //! ```
 //!
-//! Only where `debug_assertions` are on; otherwise nothing is compiled. The table needs neither thread-local storage nor a heap, so it works inside
-//! the allocator, in signal handlers and in a forked child. A thread writes to its own entry alone. Entries are never removed: a thread's number is an
-//! address that later threads use again. Threads that find the table full are not checked.
+//! Only where `debug_assertions` are on, and not under Miri, where this would take most of the time of a lock; otherwise nothing is compiled. The
+//! table needs neither thread-local storage nor a heap, so it works inside the allocator, in signal handlers and in a forked child. A thread writes
+//! to its own entry alone. Entries are never removed: a thread's number is an address that later threads use again. Threads that find the table full
+//! are not checked.
 
 use crate::lock::parking::Parking;
 
 /// Whether ranks are checked.
-pub(super) const CHECKED: bool = cfg!(all(debug_assertions, not(loom)));
+pub(super) const CHECKED: bool = cfg!(all(debug_assertions, not(any(loom, miri))));
 
 /// Panics if the calling thread holds a lock of a higher rank, or of the same rank unless `equal` allows that. A thread that is forking may
 /// enter any lock that it holds.
 #[inline]
 pub(super) fn may_take<P: Parking>(rank: u8, equal: bool) {
-    #[cfg(all(debug_assertions, not(loom)))]
+    #[cfg(all(debug_assertions, not(any(loom, miri))))]
     if rank != 0 && (equal || !P::is_forking()) {
         let highest = table::highest(P::this_thread());
         assert!(
@@ -25,29 +26,29 @@ pub(super) fn may_take<P: Parking>(rank: u8, equal: bool) {
             "a lock of rank {rank} is taken while one of rank {highest} is held"
         );
     }
-    #[cfg(not(all(debug_assertions, not(loom))))]
+    #[cfg(not(all(debug_assertions, not(any(loom, miri)))))]
     let _ = (rank, equal);
 }
 
 /// Notes that the calling thread took a lock.
 #[inline]
 pub(super) fn taken<P: Parking>(rank: u8) {
-    #[cfg(all(debug_assertions, not(loom)))]
+    #[cfg(all(debug_assertions, not(any(loom, miri))))]
     table::count(P::this_thread(), rank, true);
-    #[cfg(not(all(debug_assertions, not(loom))))]
+    #[cfg(not(all(debug_assertions, not(any(loom, miri)))))]
     let _ = rank;
 }
 
 /// Notes that the calling thread released a lock.
 #[inline]
 pub(super) fn released<P: Parking>(rank: u8) {
-    #[cfg(all(debug_assertions, not(loom)))]
+    #[cfg(all(debug_assertions, not(any(loom, miri))))]
     table::count(P::this_thread(), rank, false);
-    #[cfg(not(all(debug_assertions, not(loom))))]
+    #[cfg(not(all(debug_assertions, not(any(loom, miri)))))]
     let _ = rank;
 }
 
-#[cfg(all(debug_assertions, not(loom)))]
+#[cfg(all(debug_assertions, not(any(loom, miri))))]
 mod table {
     use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
@@ -94,5 +95,5 @@ mod table {
     }
 }
 
-#[cfg(all(test, debug_assertions, not(loom)))]
+#[cfg(all(test, debug_assertions, not(any(loom, miri))))]
 mod tests;

@@ -36,8 +36,9 @@ trait Source {
 impl Source for Freestone {
     #[inline(always)]
     fn allocate(&self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>> {
+        let allocate = if zeroed { Self::alloc_zeroed } else { Self::alloc };
         // SAFETY: the layout is of a byte or more.
-        NonNull::new(unsafe { if zeroed { self.alloc_zeroed(layout) } else { self.alloc(layout) } })
+        NonNull::new(unsafe { allocate(self, layout) })
     }
 
     #[inline(always)]

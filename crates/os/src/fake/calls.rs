@@ -290,15 +290,13 @@ impl Fake {
 
 impl Drop for Fake {
     fn drop(&mut self) {
-        let (memory, n_known) = {
-            let state = self.lock();
-            (state.memory, state.known.iter().filter(|&&page| page).count())
-        };
+        let memory = self.lock().memory;
         if memory == 0 {
             return;
         }
-        // A test that fails may have written where nothing has been committed.
-        if n_known * self.os_page_bytes <= CLEARED_MAX && !cfg!(miri) && !std::thread::panicking() {
+        let n_known = || self.lock().known.iter().filter(|&&page| page).count();
+        // A test that fails may have written where nothing has been committed. Miri takes a second to count.
+        if !cfg!(miri) && !std::thread::panicking() && n_known() * self.os_page_bytes <= CLEARED_MAX {
             self.clear();
             let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
             if spare.len() < SPARE_MAX {

@@ -78,7 +78,11 @@ fn the_request_for_huge_pages_is_withdrawn_where_the_memory_has_moved_away() {
         world.os().plan(is_refused.then_some(plan));
         assert_eq!(world.shared.pages.relocate(from, to), Moved::Yes);
         assert_eq!(world.os().huge_bytes(), if is_refused { 12 * MIB } else { 8 * MIB });
-        let is_huge = world.shared.pages.inspect(|state| state.runs.record(page).is_huge.get());
+        // The run that the block became a part of: free pages may lie before it.
+        let is_huge = world.shared.pages.inspect(|state| {
+            let (_, run) = state.runs.iter().find(|(run, _)| page < run.end()).expect("it is in a run");
+            run.is_huge.get()
+        });
         assert_eq!(is_huge, is_refused);
         world.check().unwrap();
     }
