@@ -39,18 +39,20 @@ impl Drop for Busy {
     }
 }
 
-/// A folder with copies of the programs, because a build meanwhile replaces them. Dropping it removes it.
+/// A folder with copies of the programs, because a build meanwhile replaces them. They lie as cargo's do, below a folder with a lock file: a test of the
+/// lab looks for that. Dropping it removes it.
 struct Copies(PathBuf);
 
 impl Copies {
     fn new() -> Result<Self> {
         let folder = target().join(format!("repeat-{}", std::process::id()));
-        fs::create_dir_all(&folder)?;
+        fs::create_dir_all(folder.join("deps"))?;
+        fs::write(folder.join(".cargo-lock"), "")?;
         Ok(Self(folder))
     }
 
     fn add(&self, program: &Path) -> Result<PathBuf> {
-        let copy = self.0.join(program.file_name().context("a program has a name")?);
+        let copy = self.0.join("deps").join(program.file_name().context("a program has a name")?);
         fs::copy(program, &copy)?;
         Ok(copy)
     }

@@ -15,12 +15,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Holds 1000 blocks of 1000 bytes and one of 64 MiB, says so, and waits for its input to end.
+/// Holds 1000 blocks of 1000 bytes and one of 64 MiB, says so, and waits for its input to end; with an argument, until it is killed.
 const HOLDER: &str = r#"
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-int main(void) {
+int main(int argc, char **argv) {
+    (void)argv;
     for (int i = 0; i < 1000; i++) {
         char *block = malloc(1000);
         if (!block) return 9;
@@ -31,6 +32,7 @@ int main(void) {
     memset(large, 1, 64 << 20);
     for (int i = 0; i < 60; i++) { free(malloc(200000)); usleep(10000); }
     (void)!write(1, "held\n", 5);
+    while (argc > 1) pause();
     while (read(0, &byte, 1) > 0) free(malloc(200000));
     free(large);
     return 3;
@@ -203,7 +205,7 @@ fn the_view_is_drawn_obeys_keys_and_leaves_the_terminal_as_it_was() {
     let Some(program) = holder() else { return };
     for (columns, quit) in [(80, "q"), (40, "\x03")] {
         let (mut user, end) = terminal(columns, 24);
-        let mut top = command(&["top", "--delay", "0.1", "--", program]);
+        let mut top = command(&["top", "--delay", "0.1", "--", program, "until killed"]);
         top.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
         let mut top = top.spawn().unwrap();
         let mut drawn = String::new();

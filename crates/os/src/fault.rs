@@ -93,15 +93,20 @@ fn place<const WHICH: usize>() {
 }
 
 extern "C" fn handle<const WHICH: usize>(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+    handle_as(WHICH, signal, info, context);
+}
+
+/// The handler number `which`: the first or the second.
+fn handle_as(which: usize, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let errno = process::errno();
     // SAFETY: the kernel passes the signal's description.
     let description = unsafe { &*info };
     let code = description.si_code;
     // A signal that a process sent has no address.
-    let outcome = if code > 0 { ask::<WHICH>(description, context) } else { Outcome::Foreign };
+    let outcome = if code > 0 { ask(which, description, context) } else { Outcome::Foreign };
     if outcome != Outcome::Resume {
         // SAFETY: the parameters are the kernel's.
-        let is_handled = unsafe { pass_on::<WHICH>(signal, info, context) };
+        let is_handled = unsafe { pass_on(which, signal, info, context) };
         match outcome {
             Outcome::Fatal => process::abort(),
             // The access is made again, and ends the process. What was sent would not come again.
@@ -115,10 +120,10 @@ extern "C" fn handle<const WHICH: usize>(signal: c_int, info: *mut libc::siginfo
     process::set_errno(errno);
 }
 
-fn ask<const WHICH: usize>(info: &libc::siginfo_t, context: *mut c_void) -> Outcome {
+fn ask(which: usize, info: &libc::siginfo_t, context: *mut c_void) -> Outcome {
     // SAFETY: the kernel passes the description of a fault, which has an address.
     let address = unsafe { info.si_addr() }.addr();
-    if WHICH == 1 {
+    if which == 1 {
         ASKED.store(address, Ordering::Relaxed);
     } else if ASKED.load(Ordering::Relaxed) == address && IS_RENEWED.load(Ordering::Relaxed) {
         // The handler between the two passes on what the second one has passed on.
@@ -138,10 +143,10 @@ fn ask<const WHICH: usize>(info: &libc::siginfo_t, context: *mut c_void) -> Outc
 ///
 /// # Safety
 /// - The parameters are those that the kernel called [`handle`] with.
-unsafe fn pass_on<const WHICH: usize>(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
+unsafe fn pass_on(which: usize, signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) -> bool {
     let at = usize::from(signal != SIGNALS[0]);
     // SAFETY: `place` has stored it before the kernel knew the handler, and nothing writes to it since.
-    let previous = unsafe { &*PREVIOUS[WHICH].0[at].get().cast::<libc::sigaction>() };
+    let previous = unsafe { &*PREVIOUS[which].0[at].get().cast::<libc::sigaction>() };
     if previous.sa_sigaction == libc::SIG_DFL || previous.sa_sigaction == libc::SIG_IGN {
         // SAFETY: a `sigaction` of zeros asks for the default.
         let default: libc::sigaction = unsafe { mem::zeroed() };

@@ -99,21 +99,28 @@ pub(super) fn with_details<O: Os + 'static, R>(
     threads: &Threads<O>,
     visit: impl FnOnce(&Details<'_>) -> R,
 ) -> Option<R> {
+    let (mut visit, mut result) = (Some(visit), None);
+    show_details(shared, threads, &mut |details| result = visit.take().map(|visit| visit(details)));
+    result
+}
+
+/// Calls `visit` once, or not at all if there is no memory. Compiled once, whoever asks.
+fn show_details<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>, visit: &mut dyn FnMut(&Details<'_>)) {
     let alive = || threads.iter_kinds().filter(|(_, heap, _)| heap.life() == Life::Alive);
     // A heap that begins between the two has no row.
     let n_heaps = alive().count();
     freestone_os::with_rows(n_heaps, |heaps: &mut [HeapStats]| {
         freestone_os::with_rows(CLASS_ROWS, |classes: &mut [ClassStats]| {
-            let classes: &mut ClassRows = classes.try_into().ok()?;
+            let Ok(classes): Result<&mut ClassRows, _> = classes.try_into() else { return };
             let stats = take_classes(shared, threads, classes);
             let mut n_filled = 0;
             for (row, (kind, heap, holdings)) in heaps.iter_mut().zip(alive()) {
                 *row = HeapStats { kind, ..heap_row(shared, heap, holdings) };
                 n_filled += 1;
             }
-            Some(visit(&Details { stats, classes, heaps: heaps.get(..n_filled).unwrap_or(&[]) }))
-        })?
-    })?
+            visit(&Details { stats, classes, heaps: heaps.get(..n_filled).unwrap_or(&[]) });
+        });
+    });
 }
 
 /// What a heap has. `holdings` are an explicit heap's. Its kind is left open.

@@ -49,8 +49,8 @@ fn a_magazine_holds_no_more_bytes_than_its_bound() {
 
 #[test]
 fn an_allocation_chooses_among_the_last_blocks_and_those_that_were_there_come_to_the_end() {
-    for class in 0..N_CLASSES {
-        let (magazine, window) = (Magazine::new(), usize::from(WINDOW[class]));
+    for (class, &window) in WINDOW.iter().enumerate() {
+        let (magazine, window) = (Magazine::new(), usize::from(window));
         let n = (1..=capacity(class)).filter(|&at| magazine.put(class, block(at))).count();
         let chosen = |random: u32| magazine.any(class, random).map(|(_, start)| start.addr() / 16);
         let all: BTreeSet<usize> = (0..64).filter_map(|part| chosen(part << 26)).collect();
