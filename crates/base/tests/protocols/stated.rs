@@ -29,7 +29,7 @@ macro_rules! places {
 places! {
     SEND_OWNER: "owner_of_span", ".owner.load(", 0;
     ROUTE_OWNER: "owner_of_span", ".owner.load(", 0;
-    NEW_SPAN_OWNER: "allocate", ".owner.store(", 0;
+    NEW_SPAN_OWNER: "begin", ".owner.store(", 0;
     ADOPT_OWNER: "adopt", "span.owner.store(", 0;
     ABANDON_OWNER: "abandon", "span.owner.store(", 0;
     CENTRAL_FREE_OWNER: "free", "span.owner.load(", 0;
