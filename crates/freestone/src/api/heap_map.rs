@@ -7,8 +7,9 @@
 //! the page behind the last run has no pages, if it is in memory. A block is live, and the program's, if
 //!
 //! ```text
-//!  small   its span's record has the kind `kind_small`; the bit of its OS page in `fresh` is clear, and its bit in the bitmap; and the 32 bits
-//!          at `mark_offset` in it are not `mark`: it is in no bin, in no buffer and not in transit
+//!  small   its span's record has the kind `kind_small`, and its entry in the page map is not 0: it is no run taken ahead; the bit of its OS page
+//!          in `fresh` is clear, and its bit in the bitmap; and the 32 bits at `mark_offset` in it are not `mark`: it is in no bin, in no buffer
+//!          and not in transit
 //!  large   its record has the kind `kind_large`, and its entry in the page map is `entry_large`: it is in no cache
 //! ```
 //!

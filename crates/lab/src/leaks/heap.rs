@@ -113,6 +113,11 @@ impl Heap {
         if kind != map.kind_small && kind != map.kind_large {
             return Ok(());
         }
+        let entry = memory.bytes(map.page_map + page * 4, 4);
+        // A thread may have taken it ahead: it becomes a span with its entry.
+        if kind == map.kind_small && entry == [0; 4] {
+            return Ok(());
+        }
         let start = map.base + page * map.page_bytes;
         let bytes = n_pages * map.page_bytes;
         let block_bytes = if kind == map.kind_small {
@@ -126,11 +131,8 @@ impl Heap {
         if kind == map.kind_small {
             let fresh = u64::from(number(record, map.fresh_at)) | u64::from(number(record, map.fresh_at + 4)) << 32;
             add_small(memory, map, &run, (page, fresh, bytes), live);
-        } else {
-            let entry = memory.bytes(map.page_map + page * 4, 4);
-            if entry == map.entry_large.to_ne_bytes() {
-                live.push(first_block);
-            }
+        } else if entry == map.entry_large.to_ne_bytes() {
+            live.push(first_block);
         }
         let pages = (page + n_pages) as usize;
         self.run_of_page.resize(pages.max(self.run_of_page.len()), NO_RUN);
