@@ -18,37 +18,31 @@ pub(super) const CHECKED: bool = cfg!(all(debug_assertions, not(any(loom, miri))
 /// enter any lock that it holds.
 #[inline]
 pub(super) fn may_take<P: Parking>(rank: u8, equal: bool) {
-    #[cfg(all(debug_assertions, not(any(loom, miri))))]
-    if rank != 0 && (equal || !P::is_forking()) {
+    if CHECKED && rank != 0 && (equal || !P::is_forking()) {
         let highest = table::highest(P::this_thread());
         assert!(
             highest < rank || (equal && highest == rank),
             "a lock of rank {rank} is taken while one of rank {highest} is held"
         );
     }
-    #[cfg(not(all(debug_assertions, not(any(loom, miri)))))]
-    let _ = (rank, equal);
 }
 
 /// Notes that the calling thread took a lock.
 #[inline]
 pub(super) fn taken<P: Parking>(rank: u8) {
-    #[cfg(all(debug_assertions, not(any(loom, miri))))]
-    table::count(P::this_thread(), rank, true);
-    #[cfg(not(all(debug_assertions, not(any(loom, miri)))))]
-    let _ = rank;
+    if CHECKED {
+        table::count(P::this_thread(), rank, true);
+    }
 }
 
 /// Notes that the calling thread released a lock.
 #[inline]
 pub(super) fn released<P: Parking>(rank: u8) {
-    #[cfg(all(debug_assertions, not(any(loom, miri))))]
-    table::count(P::this_thread(), rank, false);
-    #[cfg(not(all(debug_assertions, not(any(loom, miri)))))]
-    let _ = rank;
+    if CHECKED {
+        table::count(P::this_thread(), rank, false);
+    }
 }
 
-#[cfg(all(debug_assertions, not(any(loom, miri))))]
 mod table {
     use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 

@@ -74,12 +74,18 @@ impl StackTable {
     /// The number of the stack with this hash, if it was entered.
     #[inline]
     pub(crate) fn find(&self, hash: u64) -> Option<StackIndex> {
+        let (index, is_entered) = self.probe(hash)?;
+        is_entered.then_some(index)
+    }
+
+    /// The entry that has this hash, and `true`; else the first one that it could be entered in, and `false`. `None` if there is neither.
+    #[inline]
+    fn probe(&self, hash: u64) -> Option<(StackIndex, bool)> {
         for step in 0..N_STACKS {
             let index = (hash as usize).wrapping_add(step) % N_STACKS;
-            match self.entries.get(index)?.hash.load(Ordering::Relaxed) {
-                found if found == hash => return Some(index as StackIndex),
-                0 => return None,
-                _ => {}
+            let found = self.entries.get(index)?.hash.load(Ordering::Relaxed);
+            if found == hash || found == 0 {
+                return Some((index as StackIndex, found == hash));
             }
         }
         None
@@ -87,28 +93,22 @@ impl StackTable {
 
     /// The number of a stack with this hash (`freestone_os::stack::hash_of`), which is stored if it is new; `None` if there is no room for it.
     pub(crate) fn intern(&self, addresses: &[usize], hash: u64) -> Option<StackIndex> {
-        for step in 0..N_STACKS {
-            let index = (hash as usize).wrapping_add(step) % N_STACKS;
-            let entry = self.entries.get(index)?;
-            match entry.hash.load(Ordering::Relaxed) {
-                found if found == hash => return Some(index as StackIndex),
-                0 => {}
-                _ => continue,
+        loop {
+            let (index, is_entered) = self.probe(hash)?;
+            if is_entered {
+                return Some(index);
             }
             if self.n_stacks.load(Ordering::Relaxed) >= STACKS_MOST {
                 return None;
             }
-            match entry.hash.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => {
-                    self.n_stacks.fetch_add(1, Ordering::Relaxed);
-                    self.store(entry, addresses);
-                    return Some(index as StackIndex);
-                }
-                Err(other) if other == hash => return Some(index as StackIndex),
-                Err(_) => {}
+            let entry = self.entries.get(index as usize)?;
+            // If another thread was first, it may have entered the same stack.
+            if entry.hash.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                self.n_stacks.fetch_add(1, Ordering::Relaxed);
+                self.store(entry, addresses);
+                return Some(index);
             }
         }
-        None
     }
 
     /// Stores a stack's addresses. Without room for them the entry counts on, as a stack that nothing is known of.

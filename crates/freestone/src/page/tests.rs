@@ -1,6 +1,7 @@
 //! All options that change how memory is taken and given back, and helpers of the page heap's tests: over the fake kernel, through whole heaps.
 #![allow(unsafe_code)]
 use crate::config::key;
+use crate::page::runs::Extent;
 use crate::span::Kind;
 use crate::testing::{OneHeap, World, free};
 use crate::thread::heap::own::Own;
@@ -9,10 +10,61 @@ use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use freestone_os::Errno;
 use freestone_os::fake::{Failure, Fake};
 use freestone_testkit::ops::{Mix, generate, play};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
 use std::vec::Vec;
 
 pub(in crate::page) const MIB: usize = 1 << 20;
 const HUGE_BYTES: usize = 2 * MIB;
+
+/// A world in which dirty memory stays, without huge pages.
+pub(in crate::page) fn world_that_stays_dirty() -> World {
+    let world = World::new(4096);
+    world.set(key::DIRTY_MAX, "1g");
+    // Never.
+    world.set(key::DECAY_MS, "4294967295");
+    world.set(key::THP, "off");
+    world
+}
+
+/// The pages that are handed out, and those that were used since the last purge.
+#[derive(Default)]
+pub(in crate::page) struct HandedOut {
+    out: BTreeSet<u32>,
+    used: BTreeSet<u32>,
+}
+
+impl HandedOut {
+    /// Adds a run that was handed out just now: its pages were not, and had not been used if it is said to be zero.
+    pub(in crate::page) fn add(&mut self, run: Extent, is_zero: bool) -> Result<(), TestCaseError> {
+        for page in run.first.0..run.end().0 {
+            prop_assert!(self.out.insert(page), "page {} is handed out twice", page);
+            prop_assert!(!is_zero || !self.used.contains(&page), "page {} is not zero", page);
+            self.used.insert(page);
+        }
+        Ok(())
+    }
+
+    /// Removes a run that is freed.
+    pub(in crate::page) fn remove(&mut self, run: Extent) {
+        (run.first.0..run.end().0).for_each(|page| assert!(self.out.remove(&page)));
+    }
+
+    /// Notes that all dirty memory was purged.
+    pub(in crate::page) fn note_purge(&mut self) {
+        self.used = self.out.clone();
+    }
+
+    /// Pages that are handed out.
+    pub(in crate::page) fn n_out(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Pages that were used since the last purge.
+    pub(in crate::page) fn n_used(&self) -> usize {
+        self.used.len()
+    }
+}
 
 /// Bytes that are free and have memory behind them.
 pub(in crate::page) fn dirty_bytes(world: &World) -> u64 {

@@ -1,20 +1,10 @@
 use super::*;
 use crate::config::key;
 use crate::page::OwnedRun;
+use crate::page::tests::{HandedOut, world_that_stays_dirty};
 use crate::testing::World;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
 use std::vec::Vec;
-
-/// A world in which dirty memory stays, without huge pages.
-fn world() -> World {
-    let world = World::new(4096);
-    world.set(key::DIRTY_MAX, "1g");
-    // Never.
-    world.set(key::DECAY_MS, "4294967295");
-    world.set(key::THP, "off");
-    world
-}
 
 fn give_back(world: &World, ahead: &mut RunsAhead) {
     let pages = &world.shared.pages;
@@ -48,10 +38,10 @@ proptest! {
     /// clean, not as in use.
     #[test]
     fn runs_ahead_are_apart_and_come_after_dirty_memory_and_do_not_count_as_in_use(steps in steps()) {
-        let world = world();
+        let world = world_that_stays_dirty();
         let pages = &world.shared.pages;
         let mut ahead = [RunsAhead::NONE, RunsAhead::NONE];
-        let (mut runs, mut out, mut used, mut peak) = (Vec::<Extent>::new(), BTreeSet::new(), BTreeSet::new(), 0);
+        let (mut runs, mut handed_out, mut peak) = (Vec::<Extent>::new(), HandedOut::default(), 0);
         for step in steps {
             match step {
                 Step::Allocate(who, wanted, most) => {
@@ -60,41 +50,37 @@ proptest! {
                     prop_assert!(wanted > 1 || run.is_zero() != is_dirty, "dirty memory comes first");
                     let extent = Extent::new(run.page(), Pages(wanted));
                     prop_assert_eq!(pages.record(&OwnedRun::taken(extent)).n_pages(), Pages(wanted));
-                    for page in extent.first.0..extent.end().0 {
-                        prop_assert!(out.insert(page), "page {} is handed out twice", page);
-                        prop_assert!(!run.is_zero() || !used.contains(&page), "page {} is not zero", page);
-                        used.insert(page);
-                    }
+                    handed_out.add(extent, run.is_zero())?;
                     runs.push(extent);
                 }
                 Step::Free(at) if at < runs.len() => {
                     let run = runs.swap_remove(at);
-                    (run.first.0..run.end().0).for_each(|page| assert!(out.remove(&page)));
+                    handed_out.remove(run);
                     pages.free(OwnedRun::taken(run));
                 }
                 Step::Free(_) => {}
                 Step::GiveBack(who) => give_back(&world, &mut ahead[who]),
                 Step::Purge => {
                     pages.purge();
-                    used = out.clone();
+                    handed_out.note_purge();
                 }
             }
             let stats = pages.stats();
-            prop_assert_eq!(stats.small_pages as usize, out.len());
-            prop_assert!((stats.fresh_bytes >> 16) as usize >= used.len(), "what is used came out fresh once");
+            prop_assert_eq!(stats.small_pages as usize, handed_out.n_out());
+            prop_assert!((stats.fresh_bytes >> 16) as usize >= handed_out.n_used(), "what is used came out fresh once");
             peak = peak.max(stats.small_pages + stats.free_with_memory());
             prop_assert!(stats.peak_pages <= peak, "{} pages were in use or dirty at most, not {}", peak, stats.peak_pages);
             prop_assert_eq!(pages.state.lock().check_free(), Ok(()));
         }
         ahead.iter_mut().for_each(|runs| give_back(&world, runs));
-        prop_assert_eq!(pages.state.lock().runs.counts().of(Kind::Small).0 as usize, out.len());
+        prop_assert_eq!(pages.state.lock().runs.counts().of(Kind::Small).0 as usize, handed_out.n_out());
     }
 }
 
 #[test]
 fn nothing_is_taken_ahead_under_a_hard_limit() {
     for (option, value) in [(key::LIMIT_HARD, "64m"), (key::THP, "off")] {
-        let world = world();
+        let world = world_that_stays_dirty();
         world.set(option, value);
         let mut ahead = RunsAhead::NONE;
         assert!(world.shared.pages.allocate_span(&mut ahead, Pages(1), 8).is_some());

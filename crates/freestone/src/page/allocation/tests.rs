@@ -1,19 +1,9 @@
 use super::*;
 use crate::config::key;
+use crate::page::tests::{HandedOut, world_that_stays_dirty};
 use crate::testing::World;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
 use std::vec::Vec;
-
-/// A world in which dirty memory stays, without huge pages.
-fn world() -> World {
-    let world = World::new(4096);
-    world.set(key::DIRTY_MAX, "1g");
-    // Never.
-    world.set(key::DECAY_MS, "4294967295");
-    world.set(key::THP, "off");
-    world
-}
 
 fn allocate(world: &World, pages: u32, kind: Kind) -> Run {
     world.shared.pages.allocate(Pages(pages), Pages(1), kind).expect("the fake kernel has memory")
@@ -30,7 +20,7 @@ fn fresh_pages(world: &World) -> u64 {
 #[test]
 fn dirty_pages_are_taken_before_clean_ones_and_do_not_count_as_fresh() {
     for kind in [Kind::Large, Kind::Small] {
-        let world = world();
+        let world = world_that_stays_dirty();
         let [run, _wall] = [6, 1].map(|n| allocate(&world, n, kind));
         assert!(run.zero);
         free(&world, run);
@@ -47,7 +37,7 @@ fn at_most_half_of_a_large_block_is_clean_if_the_rest_is_dirty_and_a_span_is_nev
     for (kind, n_dirty, is_mixed) in
         [(Kind::Large, 4, true), (Kind::Large, 5, true), (Kind::Large, 3, false), (Kind::Small, 5, false)]
     {
-        let world = world();
+        let world = world_that_stays_dirty();
         let [dirty, clean, _wall] = [n_dirty, 8 - n_dirty, 1].map(|n| allocate(&world, n, Kind::Large));
         free(&world, clean);
         world.shared.pages.purge();
@@ -60,7 +50,7 @@ fn at_most_half_of_a_large_block_is_clean_if_the_rest_is_dirty_and_a_span_is_nev
 
 #[test]
 fn a_request_that_cannot_be_served_takes_nothing() {
-    let world = world();
+    let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
     let run = allocate(&world, 10, Kind::Large);
     let before = pages.stats();
@@ -80,7 +70,7 @@ fn a_request_that_cannot_be_served_takes_nothing() {
 
 #[test]
 fn a_block_with_room_to_grow_has_free_pages_behind_it() {
-    let world = world();
+    let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
     let run = pages.allocate_with_growth_room(Pages(5)).expect("the fake kernel has memory");
     assert_eq!((run.pages, run.zero), (Pages(5), true));
@@ -91,7 +81,7 @@ fn a_block_with_room_to_grow_has_free_pages_behind_it() {
 
 #[test]
 fn a_block_with_room_to_grow_starts_the_longest_dirty_run_if_that_has_the_room() {
-    let world = world();
+    let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
     let [short, _wall, long, _second] = [24, 1, 30, 1].map(|n| allocate(&world, n, Kind::Large));
     [short, long].into_iter().for_each(|run| free(&world, run));
@@ -108,7 +98,7 @@ fn a_block_with_room_to_grow_starts_the_longest_dirty_run_if_that_has_the_room()
 
 #[test]
 fn caches_are_emptied_before_clean_pages_are_taken() {
-    let world = world();
+    let world = world_that_stays_dirty();
     let heap = world.heap();
     for _ in 0..3 {
         crate::testing::free(heap, heap.allocate(10 << 16, 1).start);
@@ -143,9 +133,9 @@ proptest! {
     /// No page is handed out twice, every run is long and aligned as requested, and what is said to be zero was not used since the last purge.
     #[test]
     fn runs_are_long_aligned_apart_and_zero_as_they_say(steps in steps()) {
-        let world = world();
+        let world = world_that_stays_dirty();
         let pages = &world.shared.pages;
-        let (mut runs, mut out, mut used) = (Vec::<Run>::new(), BTreeSet::new(), BTreeSet::new());
+        let (mut runs, mut handed_out) = (Vec::<Run>::new(), HandedOut::default());
         for step in steps {
             match step {
                 Step::Allocate(wanted, align, is_large) => {
@@ -154,26 +144,22 @@ proptest! {
                     prop_assert!(run.pages == Pages(wanted));
                     let first = pages.layout().base.addr() / (1 << 16) + run.page.0 as usize;
                     prop_assert_eq!(first % align as usize, 0);
-                    for page in run.page.0..(run.page + run.pages).0 {
-                        prop_assert!(out.insert(page), "page {} is handed out twice", page);
-                        prop_assert!(!run.zero || !used.contains(&page), "page {} is not zero", page);
-                        used.insert(page);
-                    }
+                    handed_out.add(Extent::new(run.page, run.pages), run.zero)?;
                     runs.push(run);
                 }
                 Step::Free(at) if at < runs.len() => {
                     let run = runs.swap_remove(at);
-                    (run.page.0..(run.page + run.pages).0).for_each(|page| assert!(out.remove(&page)));
+                    handed_out.remove(Extent::new(run.page, run.pages));
                     free(&world, run);
                 }
                 Step::Free(_) => {}
                 Step::Purge => {
                     pages.purge();
-                    used = out.clone();
+                    handed_out.note_purge();
                 }
             }
             let stats = pages.stats();
-            prop_assert_eq!((stats.small_pages + stats.large_pages) as usize, out.len());
+            prop_assert_eq!((stats.small_pages + stats.large_pages) as usize, handed_out.n_out());
         }
     }
 }
@@ -181,7 +167,7 @@ proptest! {
 /// Guards by default are behind new blocks, where they cost nothing.
 #[test]
 fn neither_a_block_with_room_to_grow_nor_one_with_huge_pages_gets_a_guard() {
-    let world = world();
+    let world = world_that_stays_dirty();
     let guard_pages = |world: &World| world.shared.pages.stats().guard_pages;
     assert!(world.shared.pages.allocate_with_growth_room(Pages(5)).is_some());
     assert_eq!(guard_pages(&world), 0);

@@ -46,6 +46,13 @@ fn set_bin(heap: Own<'_, Fake>, len: usize, room: i64) {
     assert_eq!((heap.bins().len(class()), heap.bins().room(class())), (len as i64, room));
 }
 
+/// Makes a bin have so many blocks and so much room, and settles it with the `left`th block that comes as the one that is chosen.
+fn settle_bin(heap: Own<'_, Fake>, len: usize, room: i64, left: u64) {
+    set_bin(heap, len, room);
+    set_left(heap, left);
+    settle(heap, class());
+}
+
 /// Whether a small block is a sampled one.
 fn is_of_samples(world: &World, heap: Own<'_, Fake>, block: *mut u8) -> bool {
     let entry = world.shared.pages.view().entry(block.addr()).expect("the block is of this world");
@@ -58,9 +65,7 @@ fn the_room_of_a_bin_ends_with_the_block_that_is_chosen_and_the_rest_waits() {
     let heap = world.heap();
     for (len, room) in [(0, 0), (0, 9), (1, 3), (7, 0), (20, 7)] {
         for left in 1..20 {
-            set_bin(heap, len, room);
-            set_left(heap, left);
-            settle(heap, class());
+            settle_bin(heap, len, room, left);
             let granted = room.min(left as i64 - 1);
             let case = std::format!("{room} of {left}");
             assert_eq!((heap.bins().room(class()), withdrawn(heap)), (granted, room - granted), "{case}");
@@ -96,9 +101,7 @@ fn a_block_that_comes_beside_the_frees_brings_the_chosen_one_nearer_by_one() {
     let heap = world.heap();
     for (len, room) in [(1, 0), (3, 1), (1, 9), (20, 7)] {
         for left_before in 1..20 {
-            set_bin(heap, len, room);
-            set_left(heap, left_before);
-            settle(heap, class());
+            settle_bin(heap, len, room, left_before);
             count_put(heap, class());
             let case = std::format!("{len} {room} of {left_before}");
             let is_chosen = heap.bins().seems_first_chosen(class());
@@ -126,9 +129,7 @@ fn the_free_that_ends_the_room_chooses_its_block_if_it_is_the_one_and_goes_on_wi
     let heap = world.heap();
     for (room, left_before) in [(9, 1), (9, 5), (9, 9), (9, 10), (9, 11), (0, 1), (0, 2)] {
         let blocks: Vec<_> = (0..30).map(|_| allocate(heap, SIZE)).collect();
-        set_bin(heap, 1, room);
-        set_left(heap, left_before);
-        settle(heap, class());
+        settle_bin(heap, 1, room, left_before);
         let mut n = 0;
         while !heap.bins().push(freed(blocks[n], class())) {
             n += 1;
