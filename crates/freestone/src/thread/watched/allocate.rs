@@ -129,18 +129,22 @@ fn next_block<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Opti
 fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mut u8> {
     let (shared, layout, spans) = (own.shared(), own.layout(), own.spans().of(class));
     let (bytes, wanted) = (block_bytes(class), capacity(class) as u32 / 2 + 1);
+    let os_page_bytes = watch.os_page_bytes();
+    // SAFETY: the blocks that this is called of come out of a span, or are carved, and are mapped.
+    let marked = |start: *mut u8| unsafe { MarkedBlock::at(start, bytes, watch.secret()) };
     let mut has_drained = false;
     loop {
         let mut last = None;
-        let carve = |start: *mut u8| {
-            // SAFETY: the block was neither free nor out until now, and is mapped.
-            unsafe { MarkedBlock::at(start, bytes, watch.secret()) }.set_trailer(Trailer::FRESH);
-        };
+        let carve = |start: *mut u8| marked(start).renew(os_page_bytes);
         let put = |start: *mut u8| {
+            let block = marked(start);
+            if let Some(offset) = block.restore(os_page_bytes) {
+                release::report_written(own, &block, None, offset);
+            }
             let is_put = last.replace(start).is_none_or(|last| watch.magazine(class).put(class, last));
             debug_assert!(is_put, "the magazine has less than a quarter of its blocks");
         };
-        let taken = spans.take_some(layout, (wanted, watch.random()), shared.os().os_page_bytes(), carve, put);
+        let taken = spans.take_some(layout, (wanted, watch.random()), os_page_bytes, carve, put);
         if let (Some((n_taken, n_carved)), Some(start)) = (taken, last) {
             own.accounts().add_free(class, i64::from(n_carved) - i64::from(n_taken));
             watch.live().count_brought(n_taken);
