@@ -74,7 +74,7 @@ pub(crate) fn release_all<O: Os>(own: Own<'_, O>) {
 pub(crate) fn empty_magazines<O: Os>(own: Own<'_, O>) {
     let Some(watch) = own.watch() else { return };
     for class in 0..N_CLASSES {
-        while let Some(start) = watch.magazine(class).take(0) {
+        while let Some(start) = watch.magazine(class).take(class, 0) {
             release_small(own, watch, start, class);
         }
     }
