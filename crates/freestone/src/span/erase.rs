@@ -50,7 +50,8 @@ pub(crate) fn write(block: &mut [u8]) {
 }
 
 /// The offset of the first byte of a cleared block that was written since.
-#[inline]
+#[cold]
+#[inline(never)]
 pub(crate) fn damage(block: &[u8]) -> Option<usize> {
     if is_clear(block) { None } else { block.iter().position(|&byte| byte != 0) }
 }

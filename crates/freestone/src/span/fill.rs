@@ -71,7 +71,8 @@ pub(crate) fn write(block: &mut [u8]) {
 }
 
 /// The offset of the first byte of a block that was written since it was filled.
-#[inline]
+#[cold]
+#[inline(never)]
 pub(crate) fn damage(block: &[u8], os_page_bytes: usize) -> Option<usize> {
     let word =
         |at: usize| block.get(at..).and_then(<[u8]>::first_chunk).map_or(!WORD, |bytes| u64::from_ne_bytes(*bytes));

@@ -9,7 +9,7 @@
 
 use crate::check::check;
 use crate::config::key;
-use crate::span::{Kind, PageIndex};
+use crate::span::Kind;
 use crate::testing::{World, span_at};
 use crate::thread::explicit::ExplicitHeap;
 use crate::thread::life::succession::Which;
@@ -100,8 +100,9 @@ impl Stage {
     /// Draws a world.
     pub(super) fn draw(seams: Seams, random: &mut SplitMix) -> Self {
         let world = World::new([4096, 16384][random.below(2)]);
-        if random.below(2) == 0 && seams != Seams::Limits {
-            world.set(key::HARDEN, "checks");
+        let level = ["checks", "full", "default", "default"][random.below(4)];
+        if seams != Seams::Limits {
+            world.set(key::HARDEN, level);
         }
         let n_threads = if seams == Seams::Limits { 2 } else { 2 + random.below(3) };
         let pick = |random: &mut SplitMix, values: &[&'static str]| values[random.below(values.len())];

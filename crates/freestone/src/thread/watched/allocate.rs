@@ -7,6 +7,7 @@
 
 use crate::size_class::{GRANULE_BYTES, LAST_CLASS, N_CLASSES, SMALL_MAX, block_bytes, class_of, class_of_aligned};
 use crate::span::family::Family;
+use crate::span::marked_block::purged::straddles;
 use crate::span::marked_block::{Kind, MarkedBlock};
 use crate::span::single_block::Choice;
 use crate::span::trailer::{Fields, LEAST_BLOCK_BYTES, State, TRAILER_BYTES, Trailer, base_of};
@@ -124,6 +125,18 @@ fn next_block<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Opti
     brought.or_else(at_hand).or_else(|| bring(own, watch, class))
 }
 
+/// Makes a block whole that comes out of its span, if OS pages of it were purged. What was written to the others since it was freed is reported.
+#[cold]
+#[inline(never)]
+fn restore<O: Os>(own: Own<'_, O>, start: *mut u8, bytes: usize) {
+    let shared = own.shared();
+    // SAFETY: the block comes out of a watched span of this heap.
+    let block = unsafe { MarkedBlock::at(start, bytes, &shared.secret) };
+    if let Some(offset) = block.restore(shared.os().os_page_bytes()) {
+        release::report_written(own, &block, None, offset);
+    }
+}
+
 /// Brings blocks of a class into the magazine, half of what it may have at most and one more, and returns one of them; `None` when memory runs out.
 #[cold]
 #[inline(never)]
@@ -131,16 +144,16 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
     let (shared, layout, spans) = (own.shared(), own.layout(), own.spans().of(class));
     let (bytes, wanted) = (block_bytes(class), capacity(class) as u32 / 2 + 1);
     let (magazine, os_page_bytes) = (watch.magazine(class), watch.os_page_bytes());
-    // SAFETY: the blocks that this is called of come out of a span, or are carved, and are mapped.
-    let marked = |start: *mut u8| unsafe { MarkedBlock::at(start, bytes, watch.secret()) };
     let mut has_drained = false;
     loop {
         let mut first = None;
-        let carve = |start: *mut u8| marked(start).renew(os_page_bytes);
+        let carve = |start: *mut u8| {
+            // SAFETY: the block was neither free nor out until now, and is mapped.
+            unsafe { MarkedBlock::at(start, bytes, watch.secret()) }.renew(os_page_bytes);
+        };
         let put = |start: *mut u8| {
-            let block = marked(start);
-            if let Some(offset) = block.restore(os_page_bytes) {
-                release::report_written(own, &block, None, offset);
+            if straddles(start.addr(), bytes, os_page_bytes) {
+                restore(own, start, bytes);
             }
             let is_put = if first.is_none() { first.replace(start).is_none() } else { magazine.put(class, start) };
             debug_assert!(is_put, "the magazine has less than a quarter of its blocks");
