@@ -19,6 +19,7 @@ use crate::api::process::{self, PROCESS};
 use crate::thread::gated::GatedHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::life::succession::Which;
+use crate::thread::watched::homecoming::mend_canary;
 use crate::thread::{current, recorded, upkeep};
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
@@ -73,6 +74,7 @@ fn free_early(own: Own<'_, System>) {
     while !block.is_null() {
         // SAFETY: `keep_freed` put the block into the inbox, which linked its first word to the next.
         let next = unsafe { (*block).next };
+        mend_canary(own.shared(), block.cast());
         // SAFETY: the program freed the block, and it is in the list once.
         unsafe { own.free(block.cast()) };
         block = next;

@@ -188,6 +188,7 @@ impl MarkedBlock {
     }
 
     /// Writes the canary behind the first `size` bytes.
+    #[inline(never)]
     pub(crate) fn write_canary(&self, size: usize) {
         let (n, window) = self.window(size);
         // SAFETY: the block has as many bytes before the trailer as a window, and this one ends before the trailer; the caller is the block's holder.

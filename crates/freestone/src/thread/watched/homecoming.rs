@@ -13,6 +13,7 @@ use crate::thread::watched::examine::watched_span;
 use crate::thread::watched::quarantine::OTHERS;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::{returns, spans};
+use freestone_base::inbox::Node;
 use freestone_os::Os;
 
 /// Takes a block home that another thread freed.
@@ -27,6 +28,24 @@ pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: Free
     if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {
         returns::turn_to(own, home.span.page());
         returns::give_back_first(own, &home, &mut FreeChain::of(block));
+    }
+}
+
+/// Writes the canary of a block again that the program freed where there was no heap: the block's first word was a link since, which is longer than what the
+/// program had of the shortest blocks.
+#[cold]
+#[allow(unsafe_code)]
+pub(crate) fn mend_canary<O: Os>(shared: &Shared<O>, start: *mut u8) {
+    let Some(class) = watched_span(shared, start.addr()).and_then(|_| shared.pages.view().small_class(start.addr()))
+    else {
+        return;
+    };
+    // SAFETY: the address lies in a watched span; where no block starts no trailer is whole, but for chance.
+    let block = unsafe { MarkedBlock::at(start, block_bytes(class), &shared.secret) };
+    if let Some(Trailer { state: State::Live(_), size, .. }) = block.trailer() {
+        if size < size_of::<Node>() {
+            block.write_canary(size);
+        }
     }
 }
 

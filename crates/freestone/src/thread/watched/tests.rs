@@ -10,6 +10,7 @@ use crate::testing::World;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
+use crate::thread::watched::homecoming;
 use crate::thread::watched::request::{Claim, Request};
 use freestone_os::fake::Fake;
 use std::vec::Vec;
@@ -356,4 +357,20 @@ fn orphaned_blocks_are_handed_out_again_in_a_forked_child() {
     assert!(world.small_span_pages() <= pages + 2);
     again.into_iter().for_each(|block| free(own, block));
     assert_eq!(crimes(), []);
+}
+
+#[test]
+fn a_link_that_was_written_to_a_block_freed_without_a_heap_is_no_overflow() {
+    let world = watched();
+    let (heap, other) = (world.heap(), world.heap());
+    for size in (0..20).chain([100, 100_000]) {
+        for freeing in [heap, other] {
+            let block = allocate(heap, size);
+            // SAFETY: the block is the test's, and has room for a link.
+            unsafe { block.cast::<usize>().write(usize::MAX) };
+            homecoming::mend_canary(&world.shared, block);
+            free(freeing, block);
+            assert_eq!(crimes(), [], "{size}");
+        }
+    }
 }
