@@ -44,10 +44,9 @@ impl BurstPolicy {
         self.awaits_last[class].replace(false) && live <= 0
     }
 
-    /// Whether the room of a bin should end with the thread's last block: `flushed` blocks of the class were flushed since the bin was last
-    /// empty, or a burst has ended.
-    pub(crate) fn is_on_watch(&self, flushed: u32) -> bool {
-        flushed > 0 || self.has_ended.get()
+    /// Whether the room of a bin should end with the thread's last block: there `is_burst` of its class, or one has ended.
+    pub(crate) fn is_on_watch(&self, is_burst: bool) -> bool {
+        is_burst || self.has_ended.get()
     }
 
     /// The room to grant a bin that has `room`, so that the free of the last of `live` blocks takes the slow path; `None` if an earlier free does

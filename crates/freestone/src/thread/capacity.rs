@@ -29,6 +29,12 @@ pub(crate) fn shared(capacity: u32, block_bytes: usize, n_heaps: u32) -> u32 {
     capacity.min(share as u32).max(1)
 }
 
+/// Whether `flushed` blocks, flushed since a bin was last empty, are a burst: any are if the bin has its `whole` capacity; a whole `capacity` of them
+/// if that is less, because a share of a few blocks overflows when a thread replaces a few blocks.
+pub(crate) fn is_burst(flushed: u32, whole: u32, capacity: u32) -> bool {
+    flushed >= if capacity < whole { capacity } else { 1 }
+}
+
 /// What a bin may hold after `flushed` blocks were flushed since it was last empty: half for each time that its capacity was flushed.
 pub(crate) fn allowed(capacity: u32, flushed: u32, block_bytes: usize) -> u32 {
     let halvings = (flushed / capacity.max(1)).min(31);

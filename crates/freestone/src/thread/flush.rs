@@ -15,7 +15,13 @@ use freestone_os::Os;
 /// The most blocks that a bin should hold, given how many heaps the process has.
 #[inline]
 pub(crate) fn bin_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
-    capacity::shared(own_capacity(own, class), block_bytes(class), own.shared().usage.n_heaps())
+    shared_capacity(own, class, own_capacity(own, class))
+}
+
+/// The most blocks that a bin should hold that has room for `whole` in a process of few heaps.
+#[inline]
+fn shared_capacity<O: Os>(own: Own<'_, O>, class: usize, whole: u32) -> u32 {
+    capacity::shared(whole, block_bytes(class), own.shared().usage.n_heaps())
 }
 
 /// The most blocks that a bin should hold in a process of few heaps.
@@ -47,7 +53,8 @@ fn choose_or_look<O: Os>(own: Own<'_, O>, class: usize) {
 #[inline(never)]
 pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     let (bins, burst) = (own.bins(), own.burst());
-    let (capacity, flushed) = (bin_capacity(own, class), bins.flushed(class));
+    let (whole, flushed) = (own_capacity(own, class), bins.flushed(class));
+    let capacity = shared_capacity(own, class, whole);
     let allowed = i64::from(capacity::allowed(capacity, flushed, block_bytes(class)));
     let len = bins.len_with_aside(class);
     let was_last = burst.was_last(class, bins.live(class));
@@ -60,7 +67,7 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
         end_burst(own);
     }
     profiling::grant(own, class, (allowed - bins.len_with_aside(class)).max(0));
-    if burst.is_on_watch(bins.flushed(class)) {
+    if burst.is_on_watch(capacity::is_burst(bins.flushed(class), whole, capacity)) {
         await_last(own, class);
     }
     sampling::after_overflow(own, class);

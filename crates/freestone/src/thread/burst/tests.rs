@@ -5,7 +5,7 @@ const CLASS: usize = 3;
 #[test]
 fn a_bin_that_was_flushed_gets_room_until_the_last_live_block() {
     let burst = BurstPolicy::new();
-    assert!(!burst.is_on_watch(0) && burst.is_on_watch(1));
+    assert!(!burst.is_on_watch(false) && burst.is_on_watch(true));
     assert_eq!(burst.await_last(CLASS, 10, 50), Some(9));
     assert!(burst.awaits_last(CLASS) && !burst.awaits_last(CLASS + 1));
 }
@@ -43,7 +43,7 @@ fn the_free_of_the_last_block_ends_the_wait_and_an_earlier_one_too() {
 fn after_a_burst_every_bin_is_on_watch_until_the_thread_needs_more_memory() {
     let burst = BurstPolicy::new();
     burst.end();
-    assert!(burst.is_on_watch(0));
+    assert!(burst.is_on_watch(false));
     burst.begin();
-    assert!(!burst.is_on_watch(0));
+    assert!(!burst.is_on_watch(false));
 }

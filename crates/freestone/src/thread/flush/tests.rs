@@ -52,6 +52,35 @@ fn a_loop_whose_blocks_fit_its_bins_never_frees_its_spans() {
     assert!(held > 0);
 }
 
+/// Among many heaps a bin has room for a few blocks, and one block more overflows it: that is no burst, or each free of a class's last block would empty
+/// all bins, and its next allocation take a span.
+#[test]
+fn a_thread_that_replaces_a_few_blocks_keeps_its_spans_however_many_heaps_there_are() {
+    for n_heaps in [1, 40, 1000] {
+        let world = World::new(4096);
+        let heap = world.heap();
+        world.shared.usage.set_n_heaps(n_heaps);
+        let (mut random, n) = (1_u32, if cfg!(miri) { 300 } else { 4000 });
+        let mut draw = |below: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (random >> 8) % below
+        };
+        let mut slots: Vec<_> = (0..10).map(|_| heap.allocate(16, 1).start).collect();
+        let (mut held, mut n_changes) = (0, 0);
+        for replacement in 0..2 * n {
+            let slot = draw(10) as usize;
+            free(heap, slots[slot]);
+            slots[slot] = heap.allocate(16 + draw(1024) as usize, 1).start;
+            let now_held = world.small_span_pages();
+            if replacement >= n && now_held != held {
+                n_changes += 1;
+            }
+            held = now_held;
+        }
+        assert!(n_changes * 100 <= n, "{n_heaps} heaps: {n_changes} changes in {n} replacements");
+    }
+}
+
 /// Work that is deferred until a flush turns to another span must be done before the heap loses the span.
 #[test]
 fn a_block_that_is_returned_outside_a_flush_defers_no_work() {

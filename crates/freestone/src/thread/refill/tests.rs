@@ -57,9 +57,9 @@ fn a_refill_from_a_span_cancels_the_end_of_a_burst() {
     let world = World::new(4096);
     let heap = world.heap();
     burst(heap, 2000);
-    assert!(heap.burst().is_on_watch(0), "the last block of the burst was freed");
+    assert!(heap.burst().is_on_watch(false), "the last block of the burst was freed");
     let _block = heap.allocate(64, 1);
-    assert!(!heap.burst().is_on_watch(0));
+    assert!(!heap.burst().is_on_watch(false));
 }
 
 #[test]
