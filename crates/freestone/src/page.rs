@@ -23,7 +23,7 @@
 //! | [`expansion`] | more clean runs |
 //! | [`purging`], [`limits`] | giving memory back: when it is due, and when a limit is near |
 //! | [`allocation`], [`deallocation`], [`storage`] | taking runs, and taking them back; storage for thread heaps |
-//! | [`ahead`] | taking several runs for spans at once |
+//! | [`ahead`], [`emptied`] | taking several runs for spans at once, and taking several back |
 //! | [`closed`] | what an address that cannot be accessed belongs to |
 //! | [`large_blocks`], [`relocation`] | large blocks: growing and shrinking where they are, and moving |
 
@@ -34,6 +34,7 @@ mod allocation;
 mod cache_list;
 pub(crate) mod closed;
 mod deallocation;
+mod emptied;
 mod expansion;
 mod guards;
 mod huge_pages;
