@@ -9,7 +9,7 @@
 
 use crate::config::Settings;
 use crate::page::address_range;
-use crate::page::emptied::Emptied;
+use crate::page::emptied_list::Emptied;
 use crate::page::page_stats::{Ahead, Purges};
 use crate::page::runs::Extent;
 use crate::page::state::State;

@@ -236,6 +236,17 @@ impl Bins {
         unsafe { Linked::new(first, class, self.key(), view) }
     }
 
+    /// Ends a bin at the block at `address`, if it is in it: it was freed again meanwhile and linked elsewhere. The blocks behind it are lost.
+    /// `view` covers the blocks.
+    pub(crate) fn end_at(&self, class: usize, address: usize, view: &View) {
+        let (mut blocks, most) = (self.iter(class, view), usize::try_from(self.len(class)).unwrap_or(0));
+        if let Some(at) = blocks.by_ref().take(most).position(|at| at.addr() == address) {
+            // SAFETY: the block is in the bin, and so free.
+            unsafe { free_node::write_in_bin(blocks.before, END_OF_BIN, self.key()) };
+            self.count_moved(class, at as i64 + 1 - self.len(class));
+        }
+    }
+
     /// Whether a bin has no block.
     pub(crate) fn is_empty(&self, class: usize) -> bool {
         self.heads[class].get() == END_OF_BIN
@@ -315,13 +326,6 @@ impl Bins {
     #[inline(always)]
     pub(crate) fn frees_within_reach(&self, class: usize) -> u64 {
         self.granted[class].load(Ordering::Relaxed) as u64
-    }
-
-    /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
-    /// allocated; more than the program holds if others free what the thread allocated.
-    #[inline]
-    pub(crate) fn live(&self, class: usize) -> i64 {
-        self.allocs(class) as i64 - (self.frees(class) + self.remote_frees(class)) as i64
     }
 
     /// Counts blocks that came into a bin (or, negative, left it) other than by allocation and free.

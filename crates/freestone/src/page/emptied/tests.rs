@@ -1,10 +1,12 @@
 use super::*;
 use crate::config::key;
 use crate::page::ahead::RunsAhead;
+use crate::page::emptied_list::MOST;
 use crate::page::page_heap::OwnedRun;
 use crate::page::runs::Extent;
 use crate::page::tests::{HandedOut, world_that_stays_dirty};
 use crate::testing::World;
+use freestone_base::units::Pages;
 use proptest::prelude::*;
 use std::vec::Vec;
 
@@ -21,7 +23,7 @@ fn free(world: &World, run: Extent) {
 fn listed(world: &World) -> u32 {
     let state = world.shared.pages.state.lock();
     let (small, emptied) = (state.runs.counts().of(Kind::Small), &world.shared.pages.emptied);
-    if emptied.first.is_empty() { 0 } else { small.0.min(emptied.pages.load(Ordering::Relaxed)) }
+    if emptied.is_empty() { 0 } else { small.0.min(emptied.pages()) }
 }
 
 proptest! {

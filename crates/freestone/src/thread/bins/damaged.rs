@@ -1,12 +1,8 @@
-//! Bins that the program has written into, or that have a block which was freed again: what is looked for in them, and where they end.
-#![allow(unsafe_code)]
-//!
-//! # Safety
-//! As in [`super`]: the blocks in a bin are free, and their first words are its links.
+//! What is looked for in a bin that may have a block which was freed again, and a bin whose head is damaged.
 
 use super::Bins;
 use crate::span::View;
-use crate::span::free_node::{self, END_OF_BIN, is_aligned};
+use crate::span::free_node::{END_OF_BIN, is_aligned};
 use freestone_base::inbox::Node;
 
 impl Bins {
@@ -15,17 +11,6 @@ impl Bins {
         let most = usize::try_from(self.len(class)).unwrap_or(0);
         let n_aside = usize::try_from(self.classes[class].n_aside.get()).unwrap_or(0);
         self.iter(class, view).take(most).chain(self.iter_aside(class, view).take(n_aside)).any(|at| at == block)
-    }
-
-    /// Ends a bin at the block at `address`, if it is in it: it was freed again meanwhile and linked elsewhere. The blocks behind it are lost.
-    /// `view` covers the blocks.
-    pub(crate) fn end_at(&self, class: usize, address: usize, view: &View) {
-        let (mut blocks, most) = (self.iter(class, view), usize::try_from(self.len(class)).unwrap_or(0));
-        if let Some(at) = blocks.by_ref().take(most).position(|at| at.addr() == address) {
-            // SAFETY: the block is in the bin, and so free.
-            unsafe { free_node::write_in_bin(blocks.before, END_OF_BIN, self.key()) };
-            self.count_moved(class, at as i64 + 1 - self.len(class));
-        }
     }
 
     /// Empties a bin whose head is damaged: the link of the block that was allocated last. Its blocks are lost. `false` if the head is not.

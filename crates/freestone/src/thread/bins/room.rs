@@ -5,6 +5,13 @@ use crate::thread::free_block::FreeBlock;
 use freestone_base::sync::Ordering;
 
 impl Bins {
+    /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
+    /// allocated; more than the program holds if others free what the thread allocated.
+    #[inline]
+    pub(crate) fn live(&self, class: usize) -> i64 {
+        self.allocs(class) as i64 - (self.frees(class) + self.remote_frees(class)) as i64
+    }
+
     /// Grants a bin room for `frees` more blocks before the slow path checks it again.
     #[inline(always)]
     pub(crate) fn grant(&self, class: usize, frees: i64) {
