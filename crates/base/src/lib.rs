@@ -14,6 +14,7 @@
 //! | [`count`] | counters that one thread writes and any thread may read |
 //! | [`inbox`] | a list that many threads push onto and one takes as a whole |
 //! | [`slot`] | a one-place cache for a number, which other threads may close |
+//! | [`stack`] | a list of numbers that many threads push onto and one takes as a whole |
 //! | [`once`] | initialising once, where an attempt may fail |
 //! | [`lock`] | a mutual-exclusion lock with a rank, whose waiting is a parameter |
 //! | [`prefetch`] | prefetching |
@@ -29,8 +30,8 @@
 //! ```
 //!
 //! # Small processors
-//! A module whose operations the target's processor does not have is left out: [`count`] and [`slot`] need atomics of 64 bits, [`inbox`], [`lock`] and
-//! [`once`] a compare-and-exchange of 32 bits or a pointer.
+//! A module whose operations the target's processor does not have is left out: [`count`] and [`slot`] need atomics of 64 bits, [`inbox`], [`lock`],
+//! [`once`] and [`stack`] a compare-and-exchange of 32 bits or a pointer.
 #![no_std]
 
 pub mod align;
@@ -49,6 +50,8 @@ pub mod prefetch;
 pub mod ptr;
 #[cfg(target_has_atomic = "64")]
 pub mod slot;
+#[cfg(target_has_atomic = "32")]
+pub mod stack;
 pub mod sync;
 pub mod text;
 pub mod units;

@@ -20,7 +20,7 @@
 //! # Safety
 //! Only the holder of the lock of its class may touch a span in a list.
 
-use crate::page::{OwnedRun, PageHeap};
+use crate::page::PageHeap;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Home, Refused};
 use crate::span::free_node::{self, Chain};
@@ -246,7 +246,7 @@ fn is_full(span: &Span) -> bool {
 fn free_empty_span<O: Os>(pages: &PageHeap<O>, usage: &Usage, span: OwnedSpan<'_>) {
     usage.add_free_in_spans(-i64::from(span.n_free.get()) * block_bytes(span.class.get() as usize) as i64);
     blocks::clear(&span);
-    pages.free(OwnedRun::of(span));
+    pages.free_span(span);
 }
 
 /// Gives the OS pages of a small span in which no block is out back to the operating system. Returns how many blocks are no longer free for it.

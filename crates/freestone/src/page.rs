@@ -16,6 +16,7 @@
 //! | [`large_cache`] | runs that a thread keeps for its next large blocks |
 //! | [`cache_list`], [`large_list`] | the caches with an open slot; the large blocks of an explicit heap |
 //! | [`page_stats`], [`state`], [`watch`] | the numbers; what the lock protects; which threads sleep |
+//! | [`emptied_list`] | spans of which no block is out, until the lock is next taken |
 //! | [`address_range`] | finding the address range |
 //! | [`page_heap`] | the lock, and what can be read without it |
 //! | [`transitions`], [`huge_pages`], [`guards`] | mapping, unmapping and purging runs; huge pages; guards behind large blocks and spans |
@@ -23,7 +24,7 @@
 //! | [`expansion`] | more clean runs |
 //! | [`purging`], [`limits`] | giving memory back: when it is due, and when a limit is near |
 //! | [`allocation`], [`deallocation`], [`storage`] | taking runs, and taking them back; storage for thread heaps |
-//! | [`ahead`] | taking several runs for spans at once |
+//! | [`ahead`], [`emptied`] | taking several runs for spans at once, and taking several back |
 //! | [`closed`] | what an address that cannot be accessed belongs to |
 //! | [`large_blocks`], [`relocation`] | large blocks: growing and shrinking where they are, and moving |
 
@@ -34,6 +35,8 @@ mod allocation;
 mod cache_list;
 pub(crate) mod closed;
 mod deallocation;
+mod emptied;
+mod emptied_list;
 mod expansion;
 mod guards;
 mod huge_pages;

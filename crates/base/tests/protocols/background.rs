@@ -9,10 +9,11 @@
 
 use crate::stated;
 use freestone_base::lock::Parking;
+use freestone_base::stack::Stack;
 use freestone_base::sync::parked::Parked;
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering, fence};
 use loom::cell::UnsafeCell;
-use loom::sync::Mutex;
+use loom::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
 
 const NONE: u32 = 0;
@@ -159,9 +160,10 @@ fn a_thread_that_starts_the_background_thread_after_a_failure_has_the_handle() {
     loom::model(|| two_start_and_end_it(|| false));
 }
 
-/// What the background thread reads: dirty memory under the page heap's lock, the word it sleeps on, and its state.
+/// What the background thread reads: dirty memory under the page heap's lock, emptied spans, which it takes under the lock, the word it sleeps on, and its state.
 struct Watched {
     dirty: Mutex<u32>,
+    emptied: Stack,
     wakes: AtomicU32,
     asleep: AtomicBool,
     state: AtomicU32,
@@ -170,7 +172,7 @@ struct Watched {
 impl Watched {
     fn new() -> Arc<Self> {
         let (wakes, state) = (AtomicU32::new(0), AtomicU32::new(RUNNING));
-        Arc::new(Self { dirty: Mutex::new(0), wakes, asleep: AtomicBool::new(false), state })
+        Arc::new(Self { dirty: Mutex::new(0), emptied: Stack::new(), wakes, asleep: AtomicBool::new(false), state })
     }
 
     fn wake(&self) {
@@ -185,16 +187,23 @@ impl Watched {
         }
     }
 
+    /// Takes the lock, and frees what is listed.
+    fn look(&self) -> MutexGuard<'_, u32> {
+        let mut dirty = self.dirty.lock().unwrap();
+        *dirty += u32::from(self.emptied.take() != 0);
+        dirty
+    }
+
     /// The background thread: it looks until it `ends`, and sleeps while no memory is dirty.
     fn run(&self, ends: impl Fn(&Self, u32) -> bool) {
         loop {
             let seen = self.wakes.load(stated::WAKES_SEEN.ordering());
-            let purged = core::mem::replace(&mut *self.dirty.lock().unwrap(), 0);
+            let purged = core::mem::replace(&mut *self.look(), 0);
             if ends(self, purged) {
                 return;
             }
             self.asleep.store(true, stated::FALLS_ASLEEP.ordering());
-            if *self.dirty.lock().unwrap() == 0 {
+            if *self.look() == 0 {
                 Parked::wait(&self.wakes, seen);
             }
             self.asleep.store(false, Ordering::Relaxed);
@@ -210,6 +219,19 @@ fn the_background_thread_misses_no_dirty_memory() {
         let other = Arc::clone(&watched);
         let thread = loom::thread::spawn(move || other.run(|_, purged| purged > 0));
         *watched.dirty.lock().unwrap() += 1;
+        watched.wake_for_dirty();
+        thread.join().unwrap();
+    });
+}
+
+/// A span is emptied, without the lock, while the background thread falls asleep: it is given back all the same.
+#[test]
+fn the_background_thread_misses_no_emptied_span() {
+    loom::model(|| {
+        let watched = Watched::new();
+        let other = Arc::clone(&watched);
+        let thread = loom::thread::spawn(move || other.run(|_, purged| purged > 0));
+        watched.emptied.push(1, |_| {});
         watched.wake_for_dirty();
         thread.join().unwrap();
     });

@@ -37,20 +37,20 @@ impl<O: Os> PageHeap<O> {
                     self.hold_back(run, by);
                     return Ok(());
                 }
-                Err(errno) => self.state.lock().guarding.note_refusal(by, errno),
+                Err(errno) => self.lock().guarding.note_refusal(by, errno),
             }
         }
         Err(block)
     }
 
     fn how_to_close(&self, pages: Pages, wanted: Wanted) -> Option<GuardBy> {
-        let state = self.state.lock();
+        let state = self.lock();
         if HeldBack::takes(pages, state.in_use()) { state.guarding.choose(wanted, pages, true) } else { None }
     }
 
     /// Makes the run of a block that was closed a quarantined one; those that came first leave if there is no room.
     fn hold_back(&self, run: Extent, by: GuardBy) {
-        let mut guard = self.state.lock();
+        let mut guard = self.lock();
         let state = &mut *guard;
         state.held_back.provide(|| self.held_ring(&mut state.runs, &mut state.storage));
         state.end_large(run.first);

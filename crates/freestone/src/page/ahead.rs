@@ -81,7 +81,7 @@ impl<O: Os> PageHeap<O> {
     /// Closes all slots of a cache, and takes runs ahead back: what was in the slots is dirty.
     pub(crate) fn take_back(&self, cache: &LargeRunCache, ahead: RunsAhead) {
         let now = self.now();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         self.free_ahead(&mut state, ahead);
         if cache.is_listed() {
             state.empty_cache(cache, now);

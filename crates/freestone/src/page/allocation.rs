@@ -81,7 +81,7 @@ impl<O: Os> PageHeap<O> {
         let pages = plan.map_or(wanted, |plan| plan.pages);
         let request = Request { pages, piece: pages, kind, align, room: pages, is_huge: huge.is_some() };
         let searched = request.searched()?;
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         if let Some(page) = self.find_dirty(&mut state, searched) {
             if kind == Kind::Large {
                 self.note_reuse(&mut state);
@@ -100,7 +100,7 @@ impl<O: Os> PageHeap<O> {
                 return Some(run);
             }
             self.ahead.subtract(row - wanted);
-            state = self.state.lock();
+            state = self.lock();
         }
         self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request })
     }
@@ -111,7 +111,7 @@ impl<O: Os> PageHeap<O> {
         self.open()?;
         let room = growth::with_growth_room(pages).filter(|room| self.could_hold(*room, Pages(1)))?;
         let request = Request { pages, piece: pages, kind: Kind::Large, align: Pages(1), room, is_huge: false };
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         // The longest: how long the block becomes is not known.
         if let Some(dirty) = state.runs.longest_dirty().filter(|run| run.pages >= room) {
             self.note_reuse(&mut state);

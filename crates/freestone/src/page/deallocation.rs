@@ -5,27 +5,33 @@ use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::density::Density;
 use crate::page::runs::FreeState;
 use crate::page::state::State;
-use crate::span::{Entry, Kind};
 use freestone_base::units::Moment;
 use freestone_os::Os;
 
 impl<O: Os> PageHeap<O> {
-    /// Frees a run, whose memory is used no more: it is dirty from now on. Then purges what is due.
-    pub(crate) fn free(&self, run: OwnedRun) {
-        self.free_or_cache(run, None);
-    }
-
-    /// As [`PageHeap::free`], but puts the run of a large block into this thread's cache, if it has one and the run is worth a slot there;
-    /// whether it did.
+    /// Puts the run of a large block, whose memory is used no more, into this thread's cache, if it has one and the run is worth a slot there; whether it did.
+    /// Else frees it: it is dirty from now on. Then purges what is due.
     pub(crate) fn free_or_cache(&self, run: OwnedRun, cache: Option<PermanentCache<'_>>) -> bool {
         let (now, density) = (self.now(), self.sample_density(&run));
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let is_cached = cache.is_some_and(|cache| state.cache_run(run.page(), cache, &self.settings));
         if !is_cached {
             free_run(&mut state, run, density, now);
         }
         self.finish(state, now);
         is_cached
+    }
+
+    /// Frees a run of a large block or a span.
+    #[cfg(test)]
+    #[expect(unsafe_code, reason = "the run is the test's")]
+    pub(crate) fn free(&self, run: OwnedRun) {
+        if self.record(&run).kind.get() == crate::span::Kind::Large {
+            let _ = self.free_or_cache(run, None);
+        } else {
+            // SAFETY: the run is in use, and given up by the test.
+            self.free_span(unsafe { crate::span::OwnedSpan::at(self.layout(), run.page()) });
+        }
     }
 
     /// Purges what is due after memory became dirty, and wakes the background thread if it waits for that.
@@ -36,15 +42,11 @@ impl<O: Os> PageHeap<O> {
     }
 }
 
-/// Makes a run dirty. `density` is how densely it was written, if it was a large block that says something about others.
+/// Makes the run of a large block dirty. `density` is how densely it was written, if that says something about others.
 fn free_run(state: &mut State, run: OwnedRun, density: Option<Density>, now: Moment) {
     let page = run.page();
-    if state.runs.record(page).kind.get() == Kind::Large {
-        state.end_large(page);
-        state.density.learn(density);
-    } else {
-        state.runs.set_entries(state.runs.run_at(page), Entry::NONE);
-    }
+    state.end_large(page);
+    state.density.learn(density);
     let is_huge = state.runs.record(page).is_huge.get();
     state.runs.free(page, FreeState::dirty(now, is_huge));
 }

@@ -46,7 +46,7 @@ impl<O: Os> PageHeap<O> {
     /// Whether a block of `pages` gets huge pages, because earlier blocks were dense.
     pub(super) fn huge_plan(&self, pages: Pages) -> HugePlan {
         let Some(huge) = self.huge_page_for(pages) else { return HugePlan { huge: None, pages } };
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let last = state.unsampled.take().and_then(|page| {
             let run = state.runs.record(page);
             // The run may have another owner now, or be unmapped: only the kernel is asked, and no memory is read.

@@ -30,7 +30,7 @@ impl<O: Os> PageHeap<O> {
         if run.first.0 as usize + pages.0 as usize >= self.layout().n_pages {
             return false;
         }
-        let Some(mut state) = self.keep_limits(self.state.lock(), more) else { return false };
+        let Some(mut state) = self.keep_limits(self.lock(), more) else { return false };
         if state.runs.is_guard_before_room(next) {
             state.runs.end_guard(next);
         }
@@ -88,7 +88,7 @@ impl<O: Os> PageHeap<O> {
     /// Cuts the pages from `keep` (at least 1, and less than it has) on off a large block; they are dirty from now on.
     pub(crate) fn shrink(&self, block: &OwnedRun, keep: Pages) {
         let now = self.now();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let (run, record) = (self.extent(block), self.record(block));
         if let Some(list) = LargeList::of(record) {
             list.shrink(run.pages - keep);
@@ -99,7 +99,7 @@ impl<O: Os> PageHeap<O> {
 
     /// Enters a large block into the list of an explicit heap; freeing it takes it out.
     pub(crate) fn list_large(&self, block: &OwnedRun, list: PinnedList<'_>) {
-        let state = self.state.lock();
+        let state = self.lock();
         list.add(&state.runs, self.extent(block));
     }
 
@@ -111,14 +111,14 @@ impl<O: Os> PageHeap<O> {
     /// The first page of the first large block of a list.
     #[must_use]
     pub(crate) fn first_large(&self, list: &LargeList) -> Option<PageIndex> {
-        let _state = self.state.lock();
+        let _state = self.lock();
         list.first()
     }
 
     /// Pages in the large blocks of a list.
     #[must_use]
     pub(crate) fn listed_pages(&self, list: &LargeList) -> u64 {
-        let _state = self.state.lock();
+        let _state = self.lock();
         list.pages()
     }
 }

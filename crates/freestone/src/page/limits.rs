@@ -16,7 +16,7 @@ impl<O: Os> PageHeap<O> {
             // This reads files: the lock is dropped, so that no other thread waits meanwhile.
             drop(state);
             self.ask_group();
-            state = self.state.lock();
+            state = self.lock();
         }
         let beside = self.beside_bytes.load(Ordering::Relaxed);
         let [soft, hard] = [self.settings.limit_bytes(), self.settings.limit_hard_bytes()]
@@ -87,7 +87,7 @@ impl<O: Os> PageHeap<O> {
     /// Bytes that count against the limits now.
     #[must_use]
     pub(crate) fn limited_bytes(&self) -> usize {
-        let state = self.state.lock();
+        let state = self.lock();
         state.in_use().saturating_add(state.free_with_memory()).to_bytes().0 + self.beside_bytes.load(Ordering::Relaxed)
     }
 }

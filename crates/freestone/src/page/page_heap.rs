@@ -9,12 +9,13 @@
 
 use crate::config::Settings;
 use crate::page::address_range;
+use crate::page::emptied_list::Emptied;
 use crate::page::page_stats::{Ahead, Purges};
 use crate::page::runs::Extent;
 use crate::page::state::State;
 use crate::page::watch::Watch;
 use crate::span::layout::BITMAP_BYTES;
-use crate::span::{Entry, Layout, OwnedSpan, PageIndex, Span, View};
+use crate::span::{Entry, Layout, PageIndex, Span, View};
 use core::cell::UnsafeCell;
 use freestone_base::lock::{Forker, Guard, Lock};
 use freestone_base::once::Once;
@@ -51,6 +52,7 @@ pub(crate) struct PageHeap<O: Os> {
     pub(super) guards_ran_out: AtomicBool,
     pub(super) watch: Watch,
     pub(super) ahead: Ahead,
+    pub(super) emptied: Emptied,
     pub(super) purges: Purges,
 }
 
@@ -71,13 +73,6 @@ impl OwnedRun {
     #[must_use]
     pub(crate) unsafe fn at(page: PageIndex) -> Self {
         Self(page)
-    }
-
-    /// The run of a span of which no block is out. The span is given up with its proof.
-    #[must_use]
-    pub(crate) fn of(span: OwnedSpan<'_>) -> Self {
-        debug_assert_eq!(span.n_out.get(), 0, "the program has blocks of the span");
-        Self(span.page())
     }
 
     /// A run that was just taken.
@@ -108,6 +103,7 @@ impl<O: Os> PageHeap<O> {
             guards_ran_out: AtomicBool::new(false),
             watch: Watch::new(),
             ahead: Ahead::none(),
+            emptied: Emptied::new(),
             purges: Purges::none(),
         }
     }
@@ -210,19 +206,19 @@ impl<O: Os> PageHeap<O> {
     #[must_use]
     #[cfg(test)]
     pub(crate) fn stats(&self) -> crate::page::page_stats::PageStats {
-        self.state.lock().stats(&self.purges, self.ahead.pages())
+        self.lock().stats(&self.purges, self.ahead.pages())
     }
 
     /// Calls `visit` with the state under the lock.
     pub(crate) fn inspect<R>(&self, visit: impl FnOnce(&State) -> R) -> R {
-        visit(&self.state.lock())
+        visit(&self.lock())
     }
 
     /// Bytes of what the allocator needs for itself: thread heaps, and records, bitmaps and page map up to the high-water mark. (They are mapped
     /// beyond it, and have no memory there.)
     #[must_use]
     pub(crate) fn metadata_bytes(&self) -> u64 {
-        let state = self.state.lock();
+        let state = self.lock();
         let records = u64::from(state.runs.high_water().0) * METADATA_BYTES_PER_PAGE;
         state.runs.counts().of(crate::span::Kind::Metadata).to_bytes().0 as u64 + state.storage as u64 + records
     }

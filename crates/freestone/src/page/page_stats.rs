@@ -128,9 +128,9 @@ impl Ahead {
         self.dirtied.load(Ordering::Relaxed)
     }
 
-    /// Notes that memory became dirty. Under the page heap's lock.
+    /// Notes that memory became dirty.
     pub(super) fn note_dirtied(&self) {
-        self.dirtied.store(self.dirtied().wrapping_add(1), Ordering::Relaxed);
+        self.dirtied.fetch_add(1, Ordering::Relaxed);
     }
 }
 

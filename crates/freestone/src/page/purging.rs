@@ -8,7 +8,8 @@ use crate::config::Purge;
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::page_stats::PageStats;
 use crate::page::policy::purge_bound::{self, AGE_GROUPS, Due, PIECE_MOST};
-use crate::page::runs::{Extent, FreeState};
+use crate::page::runs::{Extent, FreeState, PurgingRun};
+use crate::page::state::State;
 use crate::span::Kind;
 use freestone_base::units::{Millis, Moment, Pages};
 use freestone_os::Os;
@@ -20,27 +21,55 @@ const WAIT_MOST: Millis = Millis(1000);
 /// Large blocks that take fewer clean pages than 1 MiB have nothing purged in exchange: there are many of them, and they fit what is dirty soon.
 const EXCHANGED_LEAST: Pages = Pages(16);
 
+/// The most runs that are taken out at once, so that the lock is taken once for all.
+const AT_ONCE: usize = 64;
+
+/// About the most pages of them, 4 MiB: no thread can use them meanwhile.
+const AT_ONCE_PAGES: Pages = Pages(64);
+
+/// A run that was taken out to be purged.
+struct Taken {
+    run: PurgingRun,
+    /// How many bytes of it may have memory.
+    bytes: usize,
+    /// Huge pages are requested somewhere in it.
+    is_huge: bool,
+    /// What it is afterwards.
+    kind: Kind,
+}
+
 impl<O: Os> PageHeap<O> {
     /// Purges, oldest first, what is dirty beyond the bound or for longer than the decay time.
     pub(super) fn purge_due<'a>(&'a self, state: StateGuard<'a>, now: Moment) -> StateGuard<'a> {
         let mut state = state;
         state.pass_time(now, self.decay());
         state.check_caches(&self.settings, now);
-        while let Some(due) = self.next_due(&mut state, now) {
-            state = self.purge_run(state, due, now);
+        while let Some(first) = self.next_due(&mut state, now) {
+            let (mut runs, mut pages, mut due) = ([const { None }; AT_ONCE], Pages::ZERO, Some(first));
+            for place in &mut runs {
+                if due.is_none() && pages < AT_ONCE_PAGES {
+                    due = self.next_due(&mut state, now);
+                }
+                let Some(extent) = due.take() else { break };
+                let taken = self.take_out(&mut state, extent);
+                pages += taken.run.extent().pages;
+                *place = Some(taken);
+            }
+            state = self.purge_taken(state, &mut runs, now);
         }
         state
     }
 
     /// Purges what is due, for periodic callers. Returns whether anything is left that may become due.
     pub(crate) fn purge_due_now(&self) -> bool {
-        self.purge_due(self.state.lock(), self.now()).may_expire()
+        self.purge_due(self.lock(), self.now()).may_expire()
     }
 
     /// The pages of the oldest dirty run that are due. Before memory beyond the bound is purged, caches are emptied: what they hold counts
     /// towards the bound.
     fn next_due(&self, state: &mut StateGuard<'_>, now: Moment) -> Option<Extent> {
         let bound = state.dirty_bound(&self.settings);
+        self.emptied.set_most(state.runs.counts().of(Kind::Dirty), bound);
         if state.runs.counts().of(Kind::Dirty) + state.cached_pages() > bound {
             state.empty_caches(now);
         }
@@ -85,18 +114,35 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Purges pages at the start of a dirty run, or as many of them as one call may, without the lock while the kernel works.
-    pub(super) fn purge_run<'a>(&'a self, mut state: StateGuard<'a>, pages: Extent, now: Moment) -> StateGuard<'a> {
-        let was_huge = state.runs.record(pages.first).is_huge.get();
-        let run = state.runs.begin_purge(self.one_piece(pages, was_huge));
+    pub(super) fn purge_run<'a>(&'a self, state: StateGuard<'a>, pages: Extent, now: Moment) -> StateGuard<'a> {
+        let mut state = state;
+        let taken = self.take_out(&mut state, pages);
+        self.purge_taken(state, &mut [Some(taken)], now)
+    }
+
+    /// Takes pages at the start of a dirty run out, or as many of them as one call may purge.
+    fn take_out(&self, state: &mut State, pages: Extent) -> Taken {
+        let is_huge = state.runs.record(pages.first).is_huge.get();
+        let run = state.runs.begin_purge(self.one_piece(pages, is_huge));
         let bytes = state.runs.n_open(run.extent()).to_bytes().0;
+        Taken { run, bytes, is_huge, kind: Kind::Stuck }
+    }
+
+    /// Purges runs without the lock, and puts them back.
+    fn purge_taken<'a>(&'a self, state: StateGuard<'a>, runs: &mut [Option<Taken>], now: Moment) -> StateGuard<'a> {
         drop(state);
-        let purged = self.purge_memory(&run);
-        let zeroes = purged && self.settings.purge() == Purge::DontNeed && self.os.purge_zeroes();
-        let is_huge = was_huge && !(zeroes && self.forget_huge_pages(&run));
-        let kind = if zeroes { Kind::Clean } else { Kind::Stuck };
-        let mut state = self.state.lock();
-        self.purges.count(purged, bytes);
-        state.runs.end_purge(run, FreeState { kind, since: now, is_huge });
+        for taken in runs.iter_mut().flatten() {
+            let purged = self.purge_memory(&taken.run);
+            self.purges.count(purged, taken.bytes);
+            if purged && self.settings.purge() == Purge::DontNeed && self.os.purge_zeroes() {
+                taken.is_huge = taken.is_huge && !self.forget_huge_pages(&taken.run);
+                taken.kind = Kind::Clean;
+            }
+        }
+        let mut state = self.lock();
+        for Taken { run, is_huge, kind, .. } in runs.iter_mut().filter_map(Option::take) {
+            state.runs.end_purge(run, FreeState { kind, since: now, is_huge });
+        }
         if state.n_waiting > 0 {
             self.watch.end_purge();
         }
@@ -118,7 +164,7 @@ impl<O: Os> PageHeap<O> {
             state.n_waiting += 1;
             drop(state);
             self.watch.await_purge(seen, WAIT_MOST);
-            state = self.state.lock();
+            state = self.lock();
             state.n_waiting -= 1;
             if self.watch.purges() != seen {
                 return Ok(state);
@@ -133,7 +179,7 @@ impl<O: Os> PageHeap<O> {
     /// in the child before anything else uses the heap, when the lock was dropped. The kernel may have taken a part of their memory.
     pub(crate) fn adopt_purging_in_child(&self) {
         let now = self.now();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         state.n_waiting = 0;
         while let Some(run) = state.runs.abandoned_purge() {
             let is_huge = state.runs.record(run.extent().first).is_huge.get();
@@ -147,7 +193,7 @@ impl<O: Os> PageHeap<O> {
             return 0;
         }
         let now = self.now();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let before = self.purges.bytes();
         state.empty_caches(now);
         while let Some(run) = state.runs.oldest_dirty() {
@@ -160,7 +206,7 @@ impl<O: Os> PageHeap<O> {
     #[must_use]
     pub(crate) fn stats_with_ages(&self) -> (PageStats, [u64; AGE_GROUPS]) {
         let (now, decay) = (self.now(), self.decay().unwrap_or(Millis::MAX));
-        let state = self.state.lock();
+        let state = self.lock();
         let mut bytes = [0; AGE_GROUPS];
         for (run, pages) in state.runs.dirty_by_age() {
             let group = purge_bound::age_group(now.since(run.dirty_since()), decay);
@@ -182,7 +228,14 @@ impl<O: Os> PageHeap<O> {
     pub(crate) fn sleep(&self, wakes: u32, ms: Option<u32>, is_more: impl FnOnce() -> bool) {
         // Without a decay time nothing becomes due, however dirty.
         let waits_for_dirt = ms.is_none() && self.settings.decay_ms().is_some();
-        self.watch.sleep(wakes, ms, waits_for_dirt, || is_more() || self.state.lock().may_expire());
+        self.watch.sleep(wakes, ms, waits_for_dirt, || is_more() || self.is_dirty());
+    }
+
+    /// Whether memory is dirty that will be due by its age alone. A thread that empties a span later sees what this one wrote before.
+    fn is_dirty(&self) -> bool {
+        let mut state = self.state.lock();
+        self.free_emptied(&mut state);
+        state.may_expire()
     }
 
     /// Wakes the background thread if it sleeps until there is something to do, other than by a free that makes memory dirty.

@@ -29,7 +29,7 @@ impl<O: Os> PageHeap<O> {
         }
         let is_huge = self.record(&from).is_huge.get() && !self.forget_huge_pages_of(&from);
         let Err(from) = self.quarantine(from) else { return Moved::Yes };
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         state.end_large(from.page());
         state.runs.free(from.page(), FreeState { is_huge, ..FreeState::CLEAN });
         Moved::Yes
@@ -43,7 +43,7 @@ impl<O: Os> PageHeap<O> {
             Target::Taken => FreeState::FOREIGN,
         };
         let now = self.now();
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         let rest = FreeState::dirty(now, self.record(&to).is_huge.get());
         state.end_large(to.page());
         state.runs.free_in_two(to.page(), pages, lost, rest);

@@ -13,7 +13,7 @@ const ALIGN_BYTES: usize = 64;
 impl<O: Os> PageHeap<O> {
     /// Storage for `bytes`: zeroed, aligned to 64 bytes, never freed; `None` when memory runs out.
     pub(crate) fn metadata(&self, bytes: usize) -> Option<*mut c_void> {
-        let mut guard = self.state.lock();
+        let mut guard = self.lock();
         let state = &mut *guard;
         self.piece(&mut state.runs, &mut state.storage, bytes)
     }

@@ -25,8 +25,6 @@
 //! - The bins of a placeholder heap are empty and have no room, so the hot paths leave it by a branch that they have anyway, and never write
 //!   to it.
 //!
-//! Long because: hot and slow paths share the counters, and none of these is to be seen from outside.
-//!
 //! Threads: only the heap's thread calls methods that change anything. Any thread may read the counters.
 //!
 //! # Safety
@@ -238,13 +236,6 @@ impl Bins {
         unsafe { Linked::new(first, class, self.key(), view) }
     }
 
-    /// Whether a block is in a bin, or set aside. `view` covers the bin's blocks.
-    pub(crate) fn contains(&self, class: usize, block: *mut Node, view: &View) -> bool {
-        let most = usize::try_from(self.len(class)).unwrap_or(0);
-        let n_aside = usize::try_from(self.classes[class].n_aside.get()).unwrap_or(0);
-        self.iter(class, view).take(most).chain(self.iter_aside(class, view).take(n_aside)).any(|at| at == block)
-    }
-
     /// Ends a bin at the block at `address`, if it is in it: it was freed again meanwhile and linked elsewhere. The blocks behind it are lost.
     /// `view` covers the blocks.
     pub(crate) fn end_at(&self, class: usize, address: usize, view: &View) {
@@ -259,16 +250,6 @@ impl Bins {
     /// Whether a bin has no block.
     pub(crate) fn is_empty(&self, class: usize) -> bool {
         self.heads[class].get() == END_OF_BIN
-    }
-
-    /// Empties a bin whose head is damaged: the link of the block that was allocated last. Its blocks are lost. `false` if the head is not.
-    pub(crate) fn abandon_if_damaged(&self, class: usize) -> bool {
-        let is_damaged = !self.is_empty(class) && !is_aligned(self.heads[class].get());
-        if is_damaged {
-            self.heads[class].set(END_OF_BIN);
-            self.count_moved(class, -self.len(class));
-        }
-        is_damaged
     }
 
     /// The first block of a bin, or null: for checks.
@@ -347,112 +328,19 @@ impl Bins {
         self.granted[class].load(Ordering::Relaxed) as u64
     }
 
-    /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
-    /// allocated; more than the program holds if others free what the thread allocated.
-    #[inline]
-    pub(crate) fn live(&self, class: usize) -> i64 {
-        self.allocs(class) as i64 - (self.frees(class) + self.remote_frees(class)) as i64
-    }
-
-    /// Grants a bin room for `frees` more blocks before the slow path checks it again.
-    #[inline(always)]
-    pub(crate) fn grant(&self, class: usize, frees: i64) {
-        let granted = &self.granted[class];
-        granted.store(granted.load(Ordering::Relaxed) + frees - self.room(class), Ordering::Relaxed);
-        self.room[class].store(frees, Ordering::Relaxed);
-        self.classes[class].withheld.set(0);
-    }
-
-    /// Takes room for one block from a bin, which has some.
-    pub(crate) fn withdraw_one(&self, class: usize) {
-        for counter in [&self.granted[class], &self.room[class]] {
-            counter.store(counter.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
-        }
-    }
-
-    /// Withholds the room of a bin, `frees`, from the hot paths, which find none.
-    pub(crate) fn withhold(&self, class: usize, frees: i64) {
-        self.grant(class, 0);
-        self.classes[class].withheld.set(frees);
-    }
-
-    /// Frees until the slow path checks a bin, whether or not the hot paths see them.
-    pub(crate) fn room_or_withheld(&self, class: usize) -> i64 {
-        self.room(class) + self.classes[class].withheld.get()
-    }
-
-    /// Puts a freed block into its bin if it has room that is withheld from the hot paths; else gives it back.
-    ///
-    /// # Errors
-    /// The block.
-    pub(crate) fn push_withheld(&self, block: FreeBlock) -> Result<(), FreeBlock> {
-        let (state, granted) = (&self.classes[block.class()], &self.granted[block.class()]);
-        let withheld = state.withheld.get();
-        if withheld <= 0 {
-            return Err(block);
-        }
-        state.withheld.set(withheld - 1);
-        granted.store(granted.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        self.link(block);
-        Ok(())
-    }
-
     /// Counts blocks that came into a bin (or, negative, left it) other than by allocation and free.
     #[inline(always)]
     pub(crate) fn count_moved(&self, class: usize, blocks: i64) {
         let moved = &self.moved[class];
         moved.store(moved.load(Ordering::Relaxed) + blocks, Ordering::Relaxed);
     }
-
-    /// The most blocks that a bin should hold; `start` gives the first value.
-    #[inline]
-    pub(crate) fn capacity(&self, class: usize, start: impl FnOnce() -> u32) -> u32 {
-        let capacity = &self.classes[class].capacity;
-        if capacity.get() == 0 {
-            capacity.set(start());
-        }
-        capacity.get()
-    }
-
-    /// Sets the most blocks that a bin should hold.
-    pub(crate) fn set_capacity(&self, class: usize, capacity: u32) {
-        self.classes[class].capacity.set(capacity);
-    }
-
-    /// Blocks flushed since the bin was last empty.
-    pub(crate) fn flushed(&self, class: usize) -> u32 {
-        self.classes[class].flushed.get()
-    }
-
-    /// Counts blocks flushed since the bin was last empty.
-    pub(crate) fn count_flushed(&self, class: usize, blocks: u32) {
-        let flushed = &self.classes[class].flushed;
-        flushed.set(flushed.get().saturating_add(blocks));
-    }
-
-    /// Returns how many blocks were flushed since the bin was last empty, and resets the count: it is empty now.
-    pub(crate) fn restart_flushed(&self, class: usize) -> u32 {
-        self.classes[class].flushed.replace(0)
-    }
-
-    /// Whether the bin has blocks and nothing was allocated from it since this was last asked. For the decay tick.
-    pub(crate) fn is_idle_since_last_asked(&self, class: usize) -> bool {
-        let allocs = self.allocs(class);
-        let has_any = !self.is_empty(class) || self.has_aside(class);
-        self.classes[class].allocs_at_tick.replace(allocs) == allocs && has_any
-    }
-
-    /// Resets an empty bin for the next heap of this record; the counters continue.
-    pub(crate) fn reset(&self, class: usize) {
-        self.withhold(class, 0);
-        self.set_capacity(class, 0);
-        self.restart_flushed(class);
-    }
 }
 
 mod aside;
 mod bin_state;
 mod chosen;
+mod damaged;
+mod room;
 mod sampling;
 use bin_state::BinState;
 

@@ -21,8 +21,8 @@
 //! of them by the heap's tag in the page map, which no span of another owner has.
 
 use crate::central;
+use crate::page::PageHeap;
 use crate::page::ahead::SpanRun;
-use crate::page::{OwnedRun, PageHeap};
 use crate::shared::Shared;
 use crate::size_class::{BlockDivision, N_CLASSES, block_bytes, span_pages};
 use crate::span::blocks::{self, Home, Refused};
@@ -377,7 +377,7 @@ impl OwnedSpans {
     fn free_span<O: Os>(&self, pages: &PageHeap<O>, span: OwnedSpan<'_>) {
         self.n_pages.store(self.n_pages().saturating_sub(u64::from(span.n_pages().0)), Ordering::Relaxed);
         blocks::clear(&span);
-        pages.free(OwnedRun::of(span));
+        pages.free_span(span);
     }
 
     fn count_pages(&self, n: Pages) {

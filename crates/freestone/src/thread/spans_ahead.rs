@@ -1,6 +1,6 @@
 //! Runs for spans that a heap has taken ahead: see [`crate::page::ahead`].
 //!
-//! A heap takes as many pages at once as it has already, up to a bound: one that stays small takes one span at a time. Runs ahead have no memory, so a
+//! A heap takes four times as many pages at once as it has already, up to a bound: one that stays tiny takes one span. Runs ahead have no memory, so a
 //! thread that goes idle may keep them; a heap that ends, or empties its caches, gives them back.
 //!
 //! Threads: only the heap's thread uses it.
@@ -11,8 +11,11 @@ use core::cell::Cell;
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
-/// The most pages that are taken at once: 2 MiB.
-const AT_ONCE_MOST: u64 = 32;
+/// A heap takes so many times the pages that it has in spans.
+const AT_ONCE_GROWTH: u64 = 4;
+
+/// The most pages that are taken at once: 4 MiB.
+const AT_ONCE_MOST: u64 = 64;
 
 /// See the module header. Zero is right for a heap that has taken none.
 pub(crate) struct SpansAhead(Cell<RunsAhead>);
@@ -47,7 +50,7 @@ impl SpansAhead {
 
 /// How many runs of `pages` a heap that has `owned` pages takes at once.
 fn at_once(owned: u64, pages: Pages) -> u32 {
-    (owned.min(AT_ONCE_MOST) as u32 / pages.0).max(1)
+    (owned.saturating_mul(AT_ONCE_GROWTH).min(AT_ONCE_MOST) as u32 / pages.0).max(1)
 }
 
 #[cfg(test)]

@@ -28,15 +28,20 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// A workload with many threads: its name, what sets the number of threads, how many threads one of that is, and what limits it.
-type Threaded = (&'static str, &'static str, u64, &'static [(&'static str, u64)]);
+/// A workload with many threads: what its counts are called, its name, what sets the number of threads, how many threads one of that is, and its other
+/// parameters.
+type Threaded = (&'static str, &'static str, &'static str, u64, &'static [(&'static str, u64)]);
 
-const WORKLOADS: [Threaded; 4] = [
-    ("larson", "threads", 1, &[("ops", 200_000), ("slots", 500), ("rounds", 10)]),
-    ("producer_consumer", "pairs", 2, &[("ops", 200_000)]),
-    ("passive_false_sharing", "threads", 1, &[("ops", 200_000), ("writes", 10)]),
-    ("burst_keep_every_20th", "threads", 1, &[("burst_mib", 32), ("wait_ms", 1)]),
+const WORKLOADS: [Threaded; 5] = [
+    ("larson", "larson", "threads", 1, &[("ops", 200_000), ("slots", 500), ("rounds", 10)]),
+    ("larson of large blocks", "larson", "threads", 1, &LARGE),
+    ("producer_consumer", "producer_consumer", "pairs", 2, &[("ops", 200_000)]),
+    ("passive_false_sharing", "passive_false_sharing", "threads", 1, &[("ops", 200_000), ("writes", 10)]),
+    ("burst_keep_every_20th", "burst_keep_every_20th", "threads", 1, &[("burst_mib", 32), ("wait_ms", 1)]),
 ];
+
+/// Every block is a large one: what a large block takes is apart from what small ones take.
+const LARGE: [(&str, u64); 5] = [("ops", 20_000), ("slots", 50), ("rounds", 10), ("min", 40_000), ("max", 200_000)];
 
 /// Numbers of threads.
 const THREADS: [u64; 4] = [1, 2, 8, 64];
@@ -94,13 +99,13 @@ pub(crate) fn count_all(allocators: &[Allocator], measurement: &mut Measurement)
 
 fn cases() -> Result<Vec<Case>> {
     let executable = own_executable::path()?;
-    let case = |&(name, parameter, each, limits): &Threaded, threads: u64| {
-        let mut command = vec![executable.clone().into_os_string(), "workload".into(), name.into()];
+    let case = |&(name, workload, parameter, each, limits): &Threaded, threads: u64| {
+        let mut command = vec![executable.clone().into_os_string(), "workload".into(), workload.into()];
         command.push(format!("{parameter}={}", threads / each).into());
         command.extend(limits.iter().map(|(key, value)| OsString::from(format!("{key}={value}"))));
         Case { name, threads, command }
     };
-    let fits = |threaded: &&Threaded, threads: u64| threads >= threaded.2;
+    let fits = |threaded: &&Threaded, threads: u64| threads >= threaded.3;
     Ok(THREADS
         .iter()
         .flat_map(|&threads| WORKLOADS.iter().filter(move |one| fits(one, threads)).map(move |one| case(one, threads)))
@@ -204,7 +209,7 @@ mod tests {
 
     #[test]
     fn every_workload_has_the_parameters_that_are_set() {
-        for (name, parameter, _, limits) in WORKLOADS {
+        for (_, name, parameter, _, limits) in WORKLOADS {
             let set: Vec<String> =
                 limits.iter().map(|&(key, _)| key).chain([parameter]).map(|key| format!("{key}=1")).collect();
             Params::resolve(catalogue::find(name).unwrap().params, Scale::Normal, &set).unwrap();

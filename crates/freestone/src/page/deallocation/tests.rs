@@ -4,6 +4,7 @@ use crate::config::key;
 use crate::page::allocation::Run;
 use crate::page::large_cache::LargeRunCache;
 use crate::page::runs::Extent;
+use crate::span::{Entry, Kind};
 use crate::testing::World;
 use freestone_base::units::Pages;
 use std::boxed::Box;

@@ -1,0 +1,57 @@
+//! Spans of which no block is out any more: a thread that empties one leaves it in a list, without the lock, and who takes the lock next frees all.
+//!
+//! ```text
+//!  emptied ─▶ list ── the next lock, or the list is long ─▶ dirty
+//! ```
+//!
+//! So a mass of frees does not take the lock for each span. Everything that takes the lock finds the runs free, whatever it takes it for: nobody sees that they were
+//! listed. How many wait is bounded: together with what is dirty already they exceed the dirty bound by [`MOST`](crate::page::emptied_list::MOST) at most.
+//!
+//! Invariant: a listed run is in use for the page heap and nobody's otherwise: no block of it is out, no page map entry names it, and the links of its record are the
+//! list's.
+
+use crate::page::page_heap::{PageHeap, StateGuard};
+use crate::page::runs::FreeState;
+use crate::page::state::State;
+use crate::span::{Entry, Kind, OwnedSpan};
+use freestone_os::Os;
+
+impl<O: Os> PageHeap<O> {
+    /// Frees a span of which no block is out: at the latest, when the lock is next taken.
+    pub(crate) fn free_span(&self, span: OwnedSpan<'_>) {
+        debug_assert_eq!(span.n_out.get(), 0, "the program has blocks of the span");
+        let now = self.now();
+        span.set_entries(Entry::NONE);
+        span.dirty_since_ms.set(now.0);
+        if self.emptied.push(span) || self.decay().is_some_and(|decay| decay.0 == 0) {
+            self.finish(self.lock(), now);
+        } else {
+            self.ahead.note_dirtied();
+            self.watch.wake_for_dirty();
+        }
+    }
+
+    /// Takes the lock, and frees what is listed.
+    pub(super) fn lock(&self) -> StateGuard<'_> {
+        let mut state = self.state.lock();
+        if !self.emptied.is_empty() {
+            self.free_emptied(&mut state);
+        }
+        state
+    }
+
+    /// Frees what is listed. A thread that lists a span later sees what this one wrote before.
+    pub(super) fn free_emptied(&self, state: &mut State) {
+        let mut next = self.emptied.take();
+        while let Some(page) = next.some() {
+            let record = state.runs.record(page);
+            next = record.next.get();
+            let free = FreeState::dirty(record.dirty_since(), record.is_huge.get());
+            state.runs.free(page, free);
+        }
+        self.emptied.set_most(state.runs.counts().of(Kind::Dirty), state.dirty_bound(&self.settings));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+use super::*;
+use crate::config::key;
+use crate::page::ahead::RunsAhead;
+use crate::page::emptied_list::MOST;
+use crate::page::page_heap::OwnedRun;
+use crate::page::runs::Extent;
+use crate::page::tests::{HandedOut, world_that_stays_dirty};
+use crate::testing::World;
+use freestone_base::units::Pages;
+use proptest::prelude::*;
+use std::vec::Vec;
+
+fn allocate(world: &World, pages: u32) -> Extent {
+    let run = world.shared.pages.allocate_span(&mut { RunsAhead::NONE }, Pages(pages), 1);
+    Extent::new(run.expect("the fake kernel has memory").page(), Pages(pages))
+}
+
+fn free(world: &World, run: Extent) {
+    world.shared.pages.free(OwnedRun::taken(run));
+}
+
+/// Pages that are listed, without taking the lock as the page heap does.
+fn listed(world: &World) -> u32 {
+    let state = world.shared.pages.state.lock();
+    let (small, emptied) = (state.runs.counts().of(Kind::Small), &world.shared.pages.emptied);
+    if emptied.is_empty() { 0 } else { small.0.min(emptied.pages()) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 200 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the bound is: few pages wait, what waits and what is dirty exceed the bound by little, and whoever looks finds all of them dirty.
+    #[test]
+    fn few_spans_wait_and_who_takes_the_lock_finds_them_free(
+        bound_pages in prop_oneof![Just(0_u32), 1..40_u32, Just(1000)],
+        steps in proptest::collection::vec((any::<bool>(), 1..3_u32, 0..100_usize), 1..if cfg!(miri) { 30 } else { 300 }),
+    ) {
+        let world = world_that_stays_dirty();
+        world.set(key::DIRTY_MAX, &std::format!("{}k", bound_pages * 64));
+        let (mut runs, mut handed_out, mut most) = (Vec::new(), HandedOut::default(), 0);
+        for (frees, pages, at) in steps {
+            if frees && !runs.is_empty() {
+                let run = runs.swap_remove(at % runs.len());
+                handed_out.remove(run);
+                free(&world, run);
+            } else {
+                let run = allocate(&world, pages);
+                handed_out.add(run, false)?;
+                runs.push(run);
+            }
+            let waiting = listed(&world);
+            prop_assert!(waiting < MOST.0 + 2, "{waiting} pages wait");
+            let dirty = world.shared.pages.state.lock().runs.counts().of(Kind::Dirty).0;
+            most = most.max(bound_pages.max(handed_out.n_out() as u32 / 10));
+            prop_assert!(dirty + waiting <= most + MOST.0 + 2, "{dirty} are dirty, and {waiting} wait");
+            if at % 4 == 0 {
+                prop_assert_eq!(world.shared.pages.stats().small_pages as usize, handed_out.n_out());
+                prop_assert_eq!(listed(&world), 0);
+                prop_assert_eq!(world.shared.pages.state.lock().check_free(), Ok(()));
+            }
+        }
+        runs.into_iter().for_each(|run| free(&world, run));
+        prop_assert_eq!(world.shared.pages.stats().small_pages, 0);
+        prop_assert_eq!(world.check(), Ok(()));
+    }
+}
+
+#[test]
+fn a_span_that_waits_is_as_old_as_its_free() {
+    let world = World::new(4096);
+    let runs = [1, 1].map(|pages| allocate(&world, pages));
+    free(&world, runs[0]);
+    world.os().advance_ms(2000);
+    // The first free sets how many may wait.
+    free(&world, runs[1]);
+    assert_eq!(listed(&world), 1);
+    world.os().advance_ms(2000);
+    world.shared.pages.purge_due_now();
+    assert_eq!((world.shared.pages.stats().dirty_pages, world.shared.pages.stats().purged_bytes), (0, 2 << 16));
+}
+
+#[test]
+fn nothing_waits_without_a_decay_time() {
+    let world = World::new(4096);
+    world.set(key::DECAY_MS, "0");
+    for _ in 0..3 {
+        let run = allocate(&world, 1);
+        free(&world, run);
+        assert_eq!(listed(&world), 0);
+        assert_eq!(world.shared.pages.state.lock().runs.counts().of(Kind::Dirty), Pages::ZERO);
+    }
+}
+
+#[test]
+fn a_thread_that_frees_spans_takes_the_lock_for_many_at_once() {
+    let world = world_that_stays_dirty();
+    let runs: Vec<_> = (0..1000).map(|_| allocate(&world, 1)).collect();
+    let mut n_taken = 0;
+    for run in runs {
+        free(&world, run);
+        n_taken += u32::from(listed(&world) == 0);
+    }
+    assert!(n_taken <= 1000 / MOST.0 + 2, "{n_taken}");
+}

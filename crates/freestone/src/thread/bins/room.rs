@@ -1,0 +1,102 @@
+//! What only slow paths use of a bin: the room that they grant and withhold, and how many blocks it should hold.
+
+use super::Bins;
+use crate::thread::free_block::FreeBlock;
+use freestone_base::sync::Ordering;
+
+impl Bins {
+    /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
+    /// allocated; more than the program holds if others free what the thread allocated.
+    #[inline]
+    pub(crate) fn live(&self, class: usize) -> i64 {
+        self.allocs(class) as i64 - (self.frees(class) + self.remote_frees(class)) as i64
+    }
+
+    /// Grants a bin room for `frees` more blocks before the slow path checks it again.
+    #[inline(always)]
+    pub(crate) fn grant(&self, class: usize, frees: i64) {
+        let granted = &self.granted[class];
+        granted.store(granted.load(Ordering::Relaxed) + frees - self.room(class), Ordering::Relaxed);
+        self.room[class].store(frees, Ordering::Relaxed);
+        self.classes[class].withheld.set(0);
+    }
+
+    /// Takes room for one block from a bin, which has some.
+    pub(crate) fn withdraw_one(&self, class: usize) {
+        for counter in [&self.granted[class], &self.room[class]] {
+            counter.store(counter.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Withholds the room of a bin, `frees`, from the hot paths, which find none.
+    pub(crate) fn withhold(&self, class: usize, frees: i64) {
+        self.grant(class, 0);
+        self.classes[class].withheld.set(frees);
+    }
+
+    /// Frees until the slow path checks a bin, whether or not the hot paths see them.
+    pub(crate) fn room_or_withheld(&self, class: usize) -> i64 {
+        self.room(class) + self.classes[class].withheld.get()
+    }
+
+    /// Puts a freed block into its bin if it has room that is withheld from the hot paths; else gives it back.
+    ///
+    /// # Errors
+    /// The block.
+    pub(crate) fn push_withheld(&self, block: FreeBlock) -> Result<(), FreeBlock> {
+        let (state, granted) = (&self.classes[block.class()], &self.granted[block.class()]);
+        let withheld = state.withheld.get();
+        if withheld <= 0 {
+            return Err(block);
+        }
+        state.withheld.set(withheld - 1);
+        granted.store(granted.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.link(block);
+        Ok(())
+    }
+
+    /// The most blocks that a bin should hold; `start` gives the first value.
+    #[inline]
+    pub(crate) fn capacity(&self, class: usize, start: impl FnOnce() -> u32) -> u32 {
+        let capacity = &self.classes[class].capacity;
+        if capacity.get() == 0 {
+            capacity.set(start());
+        }
+        capacity.get()
+    }
+
+    /// Sets the most blocks that a bin should hold.
+    pub(crate) fn set_capacity(&self, class: usize, capacity: u32) {
+        self.classes[class].capacity.set(capacity);
+    }
+
+    /// Blocks flushed since the bin was last empty.
+    pub(crate) fn flushed(&self, class: usize) -> u32 {
+        self.classes[class].flushed.get()
+    }
+
+    /// Counts blocks flushed since the bin was last empty.
+    pub(crate) fn count_flushed(&self, class: usize, blocks: u32) {
+        let flushed = &self.classes[class].flushed;
+        flushed.set(flushed.get().saturating_add(blocks));
+    }
+
+    /// Returns how many blocks were flushed since the bin was last empty, and resets the count: it is empty now.
+    pub(crate) fn restart_flushed(&self, class: usize) -> u32 {
+        self.classes[class].flushed.replace(0)
+    }
+
+    /// Whether the bin has blocks and nothing was allocated from it since this was last asked. For the decay tick.
+    pub(crate) fn is_idle_since_last_asked(&self, class: usize) -> bool {
+        let allocs = self.allocs(class);
+        let has_any = !self.is_empty(class) || self.has_aside(class);
+        self.classes[class].allocs_at_tick.replace(allocs) == allocs && has_any
+    }
+
+    /// Resets an empty bin for the next heap of this record; the counters continue.
+    pub(crate) fn reset(&self, class: usize) {
+        self.withhold(class, 0);
+        self.set_capacity(class, 0);
+        self.restart_flushed(class);
+    }
+}
