@@ -211,12 +211,34 @@ pub mod growing_file {
         Err(ABSENT)
     }
 
-    /// Maps nothing.
+    /// An open file: none.
+    #[derive(Debug)]
+    pub struct OpenFile(());
+
+    /// Opens nothing.
     ///
     /// # Errors
     /// Always.
-    pub fn map(_path: &CStr, _id: FileId, _offset: u64, _bytes: usize) -> Result<*mut u8, Errno> {
+    pub fn open_again(_path: &CStr, _id: FileId) -> Result<OpenFile, Errno> {
         Err(ABSENT)
+    }
+
+    impl OpenFile {
+        /// Maps nothing.
+        ///
+        /// # Errors
+        /// Always.
+        pub fn map(&self, _offset: u64, _bytes: usize) -> Result<*mut u8, Errno> {
+            Err(ABSENT)
+        }
+
+        /// Writes nothing.
+        ///
+        /// # Errors
+        /// Always.
+        pub fn write(&self, _offset: u64, _bytes: &[u8]) -> Result<(), Errno> {
+            Err(ABSENT)
+        }
     }
 
     /// Unmaps nothing.
