@@ -2,6 +2,8 @@
 //!
 //! On other platforms each call here does nothing, and says so: a file gives [`Errno::INVAL`], closed memory `None`, an address no object. What is
 //! built on them (reports, traces, heap profiles, live statistics, guarded blocks) is off there.
+//!
+//! Long because: every call of those modules has its counterpart.
 
 use crate::Errno;
 use core::ffi::CStr;
