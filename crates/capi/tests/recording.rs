@@ -37,7 +37,9 @@ fn events(path: &Path) -> (Vec<Event>, u64) {
     let bytes = fs::read(path).unwrap_or_else(|error| panic!("no trace {}: {error}", path.display()));
     let header = file::Header::read(&bytes).expect("a trace");
     let mut chunks: Vec<_> = file::chunks(&bytes).map(|chunk| chunk.expect("no damage")).collect();
-    chunks.sort_by_key(|chunk| (chunk.header.recorder, chunk.header.place));
+    // At a limit on the length of files, a part of a chunk may be there beside the chunk.
+    chunks.sort_by_key(|chunk| (chunk.header.recorder, chunk.header.place, chunk.is_cut));
+    chunks.dedup_by_key(|chunk| (chunk.header.recorder, chunk.header.place));
     let events = chunks.iter().flat_map(freestone_trace::chunk::Chunk::events).map(|event| event.expect("no damage"));
     (events.collect(), header.end)
 }

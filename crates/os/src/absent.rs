@@ -2,6 +2,8 @@
 //!
 //! On other platforms each call here does nothing, and says so: a file gives [`Errno::INVAL`], closed memory `None`, an address no object. What is
 //! built on them (reports, traces, heap profiles, live statistics, guarded blocks) is off there.
+//!
+//! Long because: every call of those modules has its counterpart.
 
 use crate::Errno;
 use core::ffi::CStr;
@@ -211,12 +213,34 @@ pub mod growing_file {
         Err(ABSENT)
     }
 
-    /// Maps nothing.
+    /// An open file: none.
+    #[derive(Debug)]
+    pub struct OpenFile(());
+
+    /// Opens nothing.
     ///
     /// # Errors
     /// Always.
-    pub fn map(_path: &CStr, _id: FileId, _offset: u64, _bytes: usize) -> Result<*mut u8, Errno> {
+    pub fn open_again(_path: &CStr, _id: FileId) -> Result<OpenFile, Errno> {
         Err(ABSENT)
+    }
+
+    impl OpenFile {
+        /// Maps nothing.
+        ///
+        /// # Errors
+        /// Always.
+        pub fn map(&self, _offset: u64, _bytes: usize) -> Result<*mut u8, Errno> {
+            Err(ABSENT)
+        }
+
+        /// Writes nothing.
+        ///
+        /// # Errors
+        /// Always.
+        pub fn write(&self, _offset: u64, _bytes: &[u8]) -> Result<(), Errno> {
+            Err(ABSENT)
+        }
     }
 
     /// Unmaps nothing.

@@ -1,4 +1,4 @@
-//! A new file that grows, and whose new parts are mapped: what is written there stays, whatever becomes of the process.
+//! A new file that grows. Parts of it are mapped: what is written there stays, whatever becomes of the process. Others are written as a whole.
 #![allow(unsafe_code)]
 //!
 //! No descriptor stays open: programs close descriptors that they do not know. So each part opens the file by its name, and goes on only if it is the same
@@ -58,31 +58,55 @@ pub fn create(path: &CStr) -> Result<FileId, Errno> {
     FileId::of(&open(path, flags, Mode::RUSR | Mode::WUSR)?)
 }
 
-/// Maps `bytes` at `offset` of the file, both multiples of an OS page, which it allocates if the file is not that long. What is new is zero.
+/// The file, open: for one part.
+#[derive(Debug)]
+pub struct OpenFile(OwnedFd);
+
+/// Opens the file that [`create`] made.
 ///
 /// # Errors
-/// [`Errno::INVAL`] if the name is another file's now; the kernel's: the disk is full, or a limit is reached.
-pub fn map(path: &CStr, id: FileId, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
+/// [`Errno::INVAL`] if the name is another file's now, and the kernel's other errors.
+pub fn open_again(path: &CStr, id: FileId) -> Result<OpenFile, Errno> {
     let file = open(path, OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())?;
-    if FileId::of(&file)? != id {
-        return Err(Errno::INVAL);
+    if FileId::of(&file)? == id { Ok(OpenFile(file)) } else { Err(Errno::INVAL) }
+}
+
+impl OpenFile {
+    /// Maps `bytes` at `offset`, both multiples of an OS page, which it allocates if the file is not that long. What is new is zero.
+    ///
+    /// # Errors
+    /// The kernel's: the disk is full, or a limit is reached.
+    pub fn map(&self, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
+        let (file, end) = (&self.0, offset + bytes as u64);
+        match without_limit_signal(|| Ok(fallocate(file, FallocateFlags::empty(), offset, bytes as u64)?)) {
+            // The file system cannot allocate in advance. What is there already stays.
+            Err(Errno(libc::EOPNOTSUPP)) => write_zeros(file, offset.max(fstat(file)?.st_size as u64)..end)?,
+            other => other?,
+        }
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the kernel places the new mapping where nothing is mapped.
+        let at = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED | MapFlags::POPULATE, file, offset) }?;
+        Ok(at.cast())
     }
-    let end = offset + bytes as u64;
-    match without_limit_signal(|| Ok(fallocate(&file, FallocateFlags::empty(), offset, bytes as u64)?)) {
-        // The file system cannot allocate in advance. What is there already stays.
-        Err(Errno(libc::EOPNOTSUPP)) => write_zeros(&file, offset.max(fstat(&file)?.st_size as u64)..end)?,
-        other => other?,
+
+    /// Writes `bytes` at `offset`, and makes the file that long.
+    ///
+    /// # Errors
+    /// As for [`OpenFile::map`]. A part may have been written.
+    pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        without_limit_signal(|| write_at(&self.0, bytes, offset))
     }
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    // SAFETY: the kernel places the new mapping where nothing is mapped.
-    let at = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED | MapFlags::POPULATE, &file, offset) }?;
-    Ok(at.cast())
+}
+
+/// Writes `bytes` to a part of a file.
+fn write_at(file: &OwnedFd, bytes: &[u8], mut at: u64) -> Result<(), Errno> {
+    write_whole(bytes, |rest| rustix::io::pwrite(file, rest, at).inspect(|&n| at += n as u64))
 }
 
 /// Unmaps a part; it stays in the file.
 ///
 /// # Safety
-/// - [`map`] returned `at` for as many bytes, and no code uses the memory any more.
+/// - [`OpenFile::map`] returned `at` for as many bytes, and no code uses the memory any more.
 pub unsafe fn unmap(at: *mut u8, bytes: usize) {
     // SAFETY: the range is one mapping that no code uses any more (this function's contract). The kernel cannot refuse that.
     let _ = unsafe { munmap(at.cast(), bytes) };
@@ -95,7 +119,8 @@ pub(crate) fn write_zeros(file: &OwnedFd, part: Range<u64>) -> Result<(), Errno>
         while at < part.end {
             let len = zeros.len().min((part.end - at) as usize);
             let piece = zeros.get(..len).unwrap_or_default();
-            write_whole(piece, |rest| rustix::io::pwrite(file, rest, at).inspect(|&n| at += n as u64))?;
+            write_at(file, piece, at)?;
+            at += len as u64;
         }
         Ok(())
     })

@@ -26,7 +26,7 @@ pub const HEADER_BYTES: usize = 64;
 pub const UNIT_BYTES: usize = 4096;
 
 /// Where the seal is in the header.
-pub const SEAL_AT: usize = 16;
+const SEAL_AT: usize = 16;
 
 /// The header of a chunk to which words are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,11 +73,17 @@ fn checksum(bytes: &[u8]) -> u64 {
     mixed(sum, number(words.remainder()))
 }
 
-/// The seal of a chunk with these words: their length in the low 32 bits, and 32 bits of their checksum. It is stored at once, so that a process that is
-/// killed meanwhile leaves no half of one.
-#[must_use]
-pub fn seal(words: &[u8]) -> u64 {
+/// The seal of a chunk with these words: their length in the low 32 bits, and 32 bits of their checksum.
+fn seal_of(words: &[u8]) -> u64 {
     checksum(words) << 32 | words.len() as u64 & 0xffff_ffff
+}
+
+/// Seals a chunk, of which `used` bytes are header and words. The seal is stored at once, so that a process that is killed meanwhile leaves no half of one.
+pub fn seal(chunk: &mut [u8], used: usize) {
+    let seal = chunk.get(HEADER_BYTES..used).map_or(0, seal_of);
+    if let Some(place) = chunk.get_mut(SEAL_AT..SEAL_AT + 8) {
+        place.copy_from_slice(&seal.to_le_bytes());
+    }
 }
 
 #[inline]
@@ -138,8 +144,8 @@ impl<'a> Chunk<'a> {
         let (is_sealed, is_cut) = (sealed != 0, bytes.len() < len);
         let there = &bytes[HEADER_BYTES..len.min(bytes.len())];
         let words = if is_sealed && used <= there.len() { &there[..used] } else { there };
-        if is_sealed && !is_cut && seal(words) != sealed {
-            return Err(Damage::Checksum);
+        if is_sealed && !is_cut && seal_of(words) != sealed {
+            return Err(Damage::Checksum { recorder: header.recorder, place: header.place });
         }
         Ok(Self { header, words, is_sealed, is_cut })
     }

@@ -101,7 +101,12 @@ pub enum Damage {
     /// The file ends inside its header.
     CutHeader,
     /// A chunk's bytes do not have its checksum.
-    Checksum,
+    Checksum {
+        /// Number of its recorder.
+        recorder: u32,
+        /// The recorder's chunks before it.
+        place: u64,
+    },
     /// A chunk's header contradicts itself or the file.
     Chunk,
     /// Something that is no word.
@@ -122,7 +127,7 @@ impl fmt::Display for Damage {
                 )
             }
             Self::CutHeader => f.write_str("the trace ends inside its header"),
-            Self::Checksum => f.write_str("a chunk does not have its checksum"),
+            Self::Checksum { .. } => f.write_str("a chunk does not have its checksum"),
             Self::Chunk => f.write_str("a chunk's header is damaged"),
             Self::Word => f.write_str("a chunk contains something that is no event"),
             Self::Order => f.write_str("a chunk contains a part of an event where there can be none"),

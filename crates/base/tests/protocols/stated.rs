@@ -85,7 +85,7 @@ places! {
     RECORDED_LEFT: "end", "record.is_taken.store(", 0;
     RECORDED_TAKEN: "take_unused", "record.is_taken.compare_exchange(", 0;
     TRACE_OPENED: "open", "self.state.store(OPEN", 0;
-    TRACE_OPEN_FOR_A_CHUNK: "next_chunk", "if self.state.load(", 0;
+    TRACE_OPEN_FOR_A_CHUNK: "grow", "if self.state.load(", 0;
     TRACE_OPEN_AT_THE_END: "finish", "self.state.load(", 0;
     PAGE_WRITER_TAKES: "update", "self.is_writing.swap(", 0;
     PAGE_WRITER_LEAVES: "update", "self.is_writing.store(", 0;

@@ -19,10 +19,10 @@ use crate::size_class::{GRANULE_BYTES, SMALL_MAX, class_of, class_of_aligned};
 use crate::span::family::Family;
 use crate::thread::any_block::is_possible;
 use crate::thread::current;
-use crate::thread::heap::own::Own;
+use crate::thread::heap::own::{Current, Own};
 use crate::thread::large;
 use crate::thread::new_block::NewBlock;
-use crate::thread::recorded::RecordedThread;
+use crate::thread::recorded::{self, RecordedThread};
 use crate::thread::watched::request::Request;
 use core::ptr;
 use freestone_os::System;
@@ -73,6 +73,12 @@ pub unsafe fn allocate_below(size: usize, bound: usize) -> *mut u8 {
 #[must_use]
 fn allocate_small(size: usize, family: Family) -> *mut u8 {
     let heap = current::get();
+    if heap.is_placeholder() { allocate_without_heap(size, family) } else { allocate_with_heap(size, family, heap) }
+}
+
+/// As [`allocate_small`], of a thread's heap. A function of its own, so that calls that are recorded save no registers.
+#[inline(never)]
+fn allocate_with_heap(size: usize, family: Family, heap: Current<'static, System>) -> *mut u8 {
     let block = heap.at_hand(size, family);
     if !block.is_null() {
         return block;
@@ -147,25 +153,25 @@ fn allocate_any_recorded(request: Request) -> *mut u8 {
     }
 }
 
-/// Allocates in a thread whose calls are recorded. `align` is a power of two.
+/// Allocates a small block when the thread has no heap of its own, or its calls are recorded.
 #[inline(never)]
-fn allocate_recorded(record: &RecordedThread, size: usize, align: usize, family: Family) -> *mut u8 {
-    if size < SMALL_MAX && align == 1 {
-        let kind = recording::kind(family, false);
-        let block = recording::allocate_small(record, kind, size, || current::get().pop(class_of(size)));
-        if !block.is_null() {
-            return block;
+fn allocate_without_heap(size: usize, family: Family) -> *mut u8 {
+    match recorded::recorded() {
+        Some(record) if size < SMALL_MAX => {
+            let block = recording::pop(record, recording::kind(family, false), size, class_of(size));
+            if block.is_null() { allocate_recorded(record, size, 1, family) } else { block }
         }
+        _ => allocate_not_at_hand(size, 1, family),
     }
-    allocate_recorded_slow(record, size, align, family)
 }
 
+/// Allocates in a thread whose calls are recorded. `align` is a power of two.
 #[cold]
 #[inline(never)]
-fn allocate_recorded_slow(record: &RecordedThread, size: usize, align: usize, family: Family) -> *mut u8 {
+fn allocate_recorded(record: &RecordedThread, size: usize, align: usize, family: Family) -> *mut u8 {
     recording::allocate(record, recording::kind(family, false), Asked { size, align }, || {
         if align <= GRANULE_BYTES {
-            return allocate_as(size, family);
+            return if size <= SMALL_MAX { allocate_small(size, family) } else { allocate_large(size, family) };
         }
         // SAFETY: the alignment is a power of two.
         unsafe { allocate_aligned_as(size, align, family) }

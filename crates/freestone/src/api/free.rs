@@ -17,7 +17,7 @@ use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::family::Family;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Current;
-use crate::thread::recorded::RecordedThread;
+use crate::thread::recorded::{self, RecordedThread};
 use crate::thread::watched::request::Claim;
 use crate::thread::{current, flush};
 use core::alloc::Layout;
@@ -97,14 +97,35 @@ unsafe fn free_as(block: *mut u8, claim: Claim) {
 /// Frees a block in a thread whose calls are recorded. No code uses the block any more.
 #[inline(never)]
 fn free_recorded(record: &RecordedThread, block: *mut u8, claim: Claim) {
-    if block.is_null() {
-        return;
+    let heap = record.enter();
+    if let Some((own, class)) = heap.own_class_below(block.addr(), CLASS_BOUND) {
+        // SAFETY: the page map says that the block is of `class`, and no code uses it any more, as the callers' contracts say.
+        let small = unsafe { FreeBlock::new(block, class) };
+        if !small.is_marked() && recording::frees_in_a_word(record, block) {
+            if own.bins().push(small) {
+                return overflow_recorded(record, heap, class);
+            }
+            return record.leave(true);
+        }
     }
+    free_recorded_slow(record, block, claim);
+}
+
+/// As [`overflow`], during the call of a thread whose calls are recorded.
+#[cold]
+#[inline(never)]
+fn overflow_recorded(record: &RecordedThread, heap: Current<'_, System>, class: usize) {
+    // SAFETY: a thread is recorded only while it has a heap.
+    unsafe { overflow(heap, class) };
+    record.leave(true);
+}
+
+/// As [`free_recorded`], of any block, and however many words the event takes.
+#[cold]
+#[inline(never)]
+fn free_recorded_slow(record: &RecordedThread, block: *mut u8, claim: Claim) {
     // SAFETY: the block was returned by this allocator, is not freed, and no code uses it any more, as the callers' contracts say.
-    let own = || unsafe { free_below(block, CLASS_BOUND) };
-    // SAFETY: as above: `own` has left the block as it was.
-    let other = || unsafe { free_slow_as(block, claim) };
-    recording::free(record, block, own, other);
+    recording::free(record, block, || unsafe { free_slow_as(block, claim) });
 }
 
 /// Frees a small block of a known layout, and of its class, without looking up its owner: flushing the bin does that.
@@ -170,8 +191,15 @@ pub(crate) unsafe fn free_slow(block: *mut u8) {
 /// - As for [`free`]; `block` is not null.
 #[inline(never)]
 unsafe fn free_unclaimed(block: *mut u8) {
+    let heap = current::get();
     // SAFETY: no code uses the block any more (this function's contract).
-    if !unsafe { current::get().free_remote(block) } {
+    if unsafe { heap.free_remote(block) } {
+        return;
+    }
+    if heap.is_placeholder() {
+        // SAFETY: this function's contract is that of `free_without_heap`.
+        unsafe { free_without_heap(block, Claim::of(Family::C)) };
+    } else {
         // SAFETY: this function's contract is that of `free_local_unclaimed`.
         unsafe { free_local_unclaimed(block) };
     }
@@ -184,8 +212,15 @@ unsafe fn free_unclaimed(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
+    let heap = current::get();
     // SAFETY: no code uses the block any more (this function's contract).
-    if !block.is_null() && !unsafe { current::get().free_remote(block) } {
+    if block.is_null() || unsafe { heap.free_remote(block) } {
+        return;
+    }
+    if heap.is_placeholder() {
+        // SAFETY: this function's contract is that of `free_without_heap`.
+        unsafe { free_without_heap(block, claim) };
+    } else {
         // SAFETY: this function's contract is that of `free_local`.
         unsafe { free_local(block, claim) };
     }
@@ -215,7 +250,20 @@ unsafe fn free_local(block: *mut u8, claim: Claim) {
     }
 }
 
-/// Frees any block: here if this thread's heap is watched and clears what is freed, or has calls recorded.
+/// Frees any block when the thread has no heap of its own, or its calls are recorded.
+///
+/// # Safety
+/// - As for [`free`]; `block` is not null.
+#[inline(never)]
+unsafe fn free_without_heap(block: *mut u8, claim: Claim) {
+    match recorded::recorded() {
+        Some(record) => free_recorded(record, block, claim),
+        // SAFETY: this function's contract is that of `free_elsewhere`.
+        None => unsafe { free_elsewhere(block, claim) },
+    }
+}
+
+/// Frees any block: here if this thread's heap is watched and clears what is freed, or gets its heap now, and its calls are recorded.
 ///
 /// # Safety
 /// - As for [`free`]; `block` is not null.

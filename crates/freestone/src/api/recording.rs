@@ -17,7 +17,7 @@ use freestone_trace::Kind;
 /// The record of this thread, if its calls are recorded. The first call of a thread begins that.
 #[inline(always)]
 pub(super) fn recorded() -> Option<&'static RecordedThread> {
-    if current::get().own().is_some() { None } else { threads::recorded().or_else(begun) }
+    if current::get().is_placeholder() { threads::recorded().or_else(begun) } else { None }
 }
 
 /// Makes this thread's heap, if it has made no call yet, which begins its recording.
@@ -36,6 +36,7 @@ fn destination() -> Destination<'static> {
 }
 
 /// How a function of `family` allocates.
+#[inline]
 pub(super) fn kind(family: Family, is_zeroed: bool) -> Kind {
     match (family, is_zeroed) {
         (Family::C, false) => Kind::C,
@@ -55,33 +56,40 @@ pub(super) fn allocate(record: &RecordedThread, kind: Kind, asked: Asked, call: 
     block
 }
 
-/// Allocates less than 2^15 bytes with `call`, and records that; null, and nothing is recorded, if it returns null.
+/// Takes a block of `class`, for less than 2^15 bytes, out of the bin of a recorded thread, and records that. Null, and nothing is recorded, if the bin is empty:
+/// then the call has to go on to [`allocate`].
 #[inline(always)]
-pub(super) fn allocate_small(
-    record: &RecordedThread,
-    kind: Kind,
-    size: usize,
-    call: impl FnOnce() -> *mut u8,
-) -> *mut u8 {
-    record.enter();
-    let block = call();
-    let is_recording = block.is_null() || record.recorder().allocated_small(destination(), kind, size, block);
-    record.leave(is_recording);
+pub(super) fn pop(record: &RecordedThread, kind: Kind, size: usize, class: usize) -> *mut u8 {
+    let block = record.enter().pop(class);
+    if block.is_null() {
+        return block;
+    }
+    if !record.recorder().allocated_in_a_word(&PROCESS.recordings.trace, kind, size, block) {
+        return popped(record, kind, size, block);
+    }
+    record.leave(true);
     block
 }
 
-/// Frees `block`, and records that: with `own` if it is a small block of this thread, which returns whether it was; else with `other`.
+/// Records what [`pop`] took, where it takes more than a word.
+#[cold]
+#[inline(never)]
+fn popped(record: &RecordedThread, kind: Kind, size: usize, block: *mut u8) -> *mut u8 {
+    record.leave(record.recorder().allocated(destination(), kind, Asked { size, align: 1 }, block));
+    block
+}
+
+/// Whether it was recorded, in a word, that a small block of this thread is freed, which has to be done next. During the call of a recorded thread.
 #[inline(always)]
-pub(super) fn free(record: &RecordedThread, block: *mut u8, own: impl FnOnce() -> bool, other: impl FnOnce()) {
+pub(super) fn frees_in_a_word(record: &RecordedThread, block: *mut u8) -> bool {
+    record.recorder().freed_in_a_word(&PROCESS.recordings.trace, block)
+}
+
+/// Frees `block` with `call`, and records that before another thread can be given the block.
+pub(super) fn free(record: &RecordedThread, block: *mut u8, call: impl FnOnce()) {
     record.enter();
-    if own() {
-        record.leave(record.recorder().freed(destination(), None, block));
-        return;
-    }
-    // The number has to be taken before another thread can be given the block.
-    let ticket = PROCESS.recordings.trace.take_sequence();
-    let is_recording = record.recorder().freed(destination(), Some(ticket), block);
-    other();
+    let is_recording = record.recorder().freed(destination(), ticket(block), block);
+    call();
     record.leave(is_recording);
 }
 
@@ -99,7 +107,7 @@ pub(super) fn reallocate(
     moved
 }
 
-/// The sequence number of a call that resizes `block`: only if it is a block of another thread's heap, or a large one, as only these get
+/// The sequence number of a call that frees or resizes `block`: only if it is a block of another thread's heap, or a large one, as only these get
 /// from one thread to another.
 fn ticket(block: *mut u8) -> Option<u64> {
     match current::get().own_class(block.addr()) {

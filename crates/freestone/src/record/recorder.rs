@@ -9,8 +9,11 @@
 //! An event needs one comparison: does the cursor lie before `look`? There the clock is read, and, at the limit, the next chunk begun. How far `look` lies
 //! from the cursor adapts to the thread: one that calls often reads the clock once in [`STRIDE_MAX`] bytes, one that calls seldom at every call.
 //!
+//! The chunk stays mapped. When it is full, a copy of it is added to the file, and the next one begins in its place: a page that is written costs a tenth of one
+//! that is mapped and faulted in. Between the two steps the file has the chunk twice, and a reader takes one.
+//!
 //! Invariants: behind `limit`, and so behind the cursor wherever `cursor < look`, there is room for an event; what lies behind the cursor is zero.
-//! Cost: a dozen instructions an event; three system calls a chunk.
+//! Cost: two dozen instructions an event; seven system calls a chunk.
 //!
 //! # Safety
 //! The chunk is mapped from [`TraceFile::next_chunk`] to [`Recorder::leave`], and written by the recorder's thread only. A thread is not interrupted by its own events:
@@ -25,9 +28,6 @@ use freestone_trace::chunk::{self, Header};
 use freestone_trace::encoder::{EVENT_BYTES_MAX, GRANULE_BYTES};
 use freestone_trace::word::Word;
 use freestone_trace::{Encoder, Kind};
-
-/// Length of a recorder's first chunk; later ones are longer.
-const FIRST_CHUNK_BYTES: usize = 16 << 10;
 
 /// Length of a chunk: an event costs little of the system calls that a chunk needs, and a thousand threads do not fill a disk.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -97,16 +97,10 @@ impl Recorder {
         self.number.set(trace.number_recorder());
     }
 
-    /// Records that `block` was allocated for less than 2^15 bytes, without an alignment. `false` if there is no trace any more.
+    /// Records that `block` was allocated for less than 2^15 bytes, without an alignment, if that takes one word. Else nothing has changed.
     #[inline(always)]
-    pub(crate) fn allocated_small(&self, to: Destination<'_>, kind: Kind, size: usize, block: *mut u8) -> bool {
-        if self.is_ready(to) {
-            if let Some(word) = self.encoder.small_in_a_word(kind, size, block.addr()) {
-                self.put(word);
-                return true;
-            }
-        }
-        self.allocated(to, kind, Asked { size, align: 1 }, block)
+    pub(crate) fn allocated_in_a_word(&self, trace: &TraceFile, kind: Kind, size: usize, block: *mut u8) -> bool {
+        self.is_ready(trace) && self.put_if(self.encoder.small_in_a_word(kind, size, block.addr()))
     }
 
     /// Records that `block` was allocated, or, if it is null, was not. `false` if there is no trace any more.
@@ -114,21 +108,14 @@ impl Recorder {
         self.resized_or_allocated(to, kind, None, what, block)
     }
 
-    /// Records that `block` is freed by a call that took `ticket`, if it took one. `false` if there is no trace any more.
+    /// Records that `block` is freed by a call that took no ticket, if that takes one word. Else nothing has changed.
     #[inline(always)]
-    pub(crate) fn freed(&self, to: Destination<'_>, ticket: Option<u64>, block: *mut u8) -> bool {
-        if ticket.is_none() && self.is_ready(to) {
-            if let Some(word) = self.encoder.free_in_a_word(block.addr()) {
-                self.put(word);
-                return true;
-            }
-        }
-        self.freed_otherwise(to, ticket, block)
+    pub(crate) fn freed_in_a_word(&self, trace: &TraceFile, block: *mut u8) -> bool {
+        self.is_ready(trace) && self.put_if(self.encoder.free_in_a_word(block.addr()))
     }
 
-    #[cold]
-    #[inline(never)]
-    fn freed_otherwise(&self, to: Destination<'_>, ticket: Option<u64>, block: *mut u8) -> bool {
+    /// Records that `block` is freed by a call that took `ticket`, if it took one. `false` if there is no trace any more.
+    pub(crate) fn freed(&self, to: Destination<'_>, ticket: Option<u64>, block: *mut u8) -> bool {
         if !self.has_room(to) {
             return to.trace.is_on();
         }
@@ -167,8 +154,7 @@ impl Recorder {
             // SAFETY: the chunk was mapped with this length, and the recorder has no other pointer to it after the next lines.
             unsafe { growing_file::unmap(start, bytes) };
         }
-        self.cursor.set(ptr::null_mut());
-        self.look.set(ptr::null());
+        self.close();
         self.place.set(0);
         self.number.set(to.trace.number_recorder());
     }
@@ -219,8 +205,14 @@ impl Recorder {
 
     /// Whether an event can be one word: there is room, the clock need not be read, and the sequence number is that of the event before.
     #[inline(always)]
-    fn is_ready(&self, to: Destination<'_>) -> bool {
-        self.cursor.get().cast_const() < self.look.get() && to.trace.sequence() == self.encoder.sequence()
+    fn is_ready(&self, trace: &TraceFile) -> bool {
+        self.cursor.get().cast_const() < self.look.get() && trace.sequence() == self.encoder.sequence()
+    }
+
+    /// Adds a word, if there is one.
+    #[inline(always)]
+    fn put_if(&self, word: Option<Word>) -> bool {
+        word.map(|word| self.put(word)).is_some()
     }
 
     /// Adds a word.
@@ -237,11 +229,9 @@ impl Recorder {
     #[inline(never)]
     fn look(&self, to: Destination<'_>) -> bool {
         let now_us = to.trace.now_us();
-        if self.cursor.get().cast_const() >= self.limit.get() || self.chunk.get().start.is_null() {
-            self.seal();
-            if !self.next_chunk(to, now_us) {
-                return false;
-            }
+        let is_full = self.cursor.get().cast_const() >= self.limit.get();
+        if is_full && !self.next_chunk(to, now_us) {
+            return false;
         }
         self.encoder.time(now_us, |word| self.put(word));
         let passed = now_us - self.looked_us.replace(now_us).min(now_us);
@@ -255,42 +245,56 @@ impl Recorder {
         true
     }
 
+    /// Begins the next chunk: in the place of the one that is full, if there is one. `false` if there is no trace any more.
+    #[cold]
+    #[inline(never)]
     fn next_chunk(&self, to: Destination<'_>, now_us: u64) -> bool {
         let place = self.place.get();
         let header = Header {
-            len: if place == 0 { FIRST_CHUNK_BYTES } else { CHUNK_BYTES } as u32,
+            len: CHUNK_BYTES as u32,
             recorder: self.number.get(),
             thread: self.thread.get(),
             place,
             time_us: now_us,
             sequence: to.trace.sequence(),
         };
-        let Some(chunk) = to.trace.next_chunk(to.path, header) else { return false };
+        if self.chunk.get().start.is_null() {
+            let Some(chunk) = to.trace.next_chunk(to.path, CHUNK_BYTES) else { return false };
+            self.chunk.set(chunk);
+        } else if !to.trace.is_on() || !self.empty(to) {
+            return false;
+        }
+        let MappedChunk { start, bytes } = self.chunk.get();
+        // SAFETY: the chunk is mapped, longer than a header, and this recorder's alone.
+        unsafe { start.cast::<[u8; chunk::HEADER_BYTES]>().write(header.to_bytes()) };
         self.place.set(place + 1);
-        self.chunk.set(chunk);
-        self.cursor.set(chunk.start.wrapping_add(chunk::HEADER_BYTES));
-        self.limit.set(chunk.start.wrapping_add(chunk.bytes - 2 * EVENT_BYTES_MAX));
+        self.cursor.set(start.wrapping_add(chunk::HEADER_BYTES));
+        self.limit.set(start.wrapping_add(bytes - 2 * EVENT_BYTES_MAX));
         self.encoder.restart(header.sequence, now_us);
         true
     }
 
-    /// Seals the chunk and unmaps it.
-    fn seal(&self) {
-        let MappedChunk { start, bytes } = self.chunk.replace(NO_CHUNK);
-        if start.is_null() {
-            return;
+    /// Seals the chunk, adds a copy of it to the file, and makes its words zero. `false`, and they stay, if the file cannot grow.
+    fn empty(&self, to: Destination<'_>) -> bool {
+        let MappedChunk { start, bytes } = self.chunk.get();
+        let len = self.cursor.get().addr() - start.addr();
+        self.close();
+        // SAFETY: the chunk is mapped, with this length, and this recorder's alone.
+        let whole = unsafe { core::slice::from_raw_parts_mut(start, bytes) };
+        chunk::seal(whole, len);
+        if !to.trace.append(to.path, whole) {
+            return false;
         }
-        let words = start.wrapping_add(chunk::HEADER_BYTES);
-        let len = self.cursor.get().addr() - words.addr();
-        // SAFETY: the words are in the chunk, which is mapped and this recorder's alone.
-        let seal = chunk::seal(unsafe { core::slice::from_raw_parts(words, len) });
-        let place = start.wrapping_add(chunk::SEAL_AT).cast::<u64>();
-        // SAFETY: the place lies in the header, and is aligned, as the chunk is aligned to an OS page.
-        unsafe { place.write(seal.to_le()) };
+        // Before the header changes: a process that is killed in between leaves the copy, and here what is known for a part of it.
+        whole.iter_mut().skip(chunk::HEADER_BYTES).for_each(|byte| *byte = 0);
+        true
+    }
+
+    /// Adds nothing to the chunk any more.
+    fn close(&self) {
         self.cursor.set(ptr::null_mut());
         self.look.set(ptr::null());
-        // SAFETY: the chunk was mapped with this length, and the pointers to it are gone.
-        unsafe { growing_file::unmap(start, bytes) };
+        self.limit.set(ptr::null());
     }
 }
 

@@ -17,9 +17,8 @@ use crate::config::path_value::PathValue;
 use crate::record::trace_name::TraceName;
 use core::ptr;
 use freestone_base::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use freestone_os::growing_file::{self, FileId};
+use freestone_os::growing_file::{self, FileId, OpenFile};
 use freestone_os::{Errno, OutputFile, clock, process, report};
-use freestone_trace::chunk::{self, Header};
 use freestone_trace::file;
 
 const OFF: u8 = 0;
@@ -35,7 +34,7 @@ pub(crate) struct TraceFile {
     attempt: AtomicU32,
     id: [AtomicU64; 2],
     /// Where the next chunk begins.
-    end: AtomicU64,
+    pub(super) end: AtomicU64,
     /// The number that the next event takes which orders threads.
     sequence: AtomicU64,
     n_recorders: AtomicU32,
@@ -111,29 +110,32 @@ impl TraceFile {
         clock::monotonic_us().saturating_sub(self.began_us.load(Ordering::Relaxed))
     }
 
-    /// The next chunk, mapped, with its header; `header` lacks nothing. `None` if there is none: for now, if another thread opens the file.
-    pub(super) fn next_chunk(&self, path: &PathValue, header: Header) -> Option<MappedChunk> {
+    /// Room for a chunk, mapped and zero. `None` if there is none: for now, if another thread opens the file.
+    pub(super) fn next_chunk(&self, path: &PathValue, bytes: usize) -> Option<MappedChunk> {
         match self.state.load(Ordering::Relaxed) {
             WANTED => self.open(path),
             OPEN => {}
             _ => return None,
         }
+        let (file, at) = self.grow(path, bytes)?;
+        let start = file.map(at, bytes).inspect_err(|&errno| self.stop(path, errno)).ok()?;
+        Some(MappedChunk { start, bytes })
+    }
+
+    /// Adds a chunk that is whole. `false` if it is not in the file.
+    pub(super) fn append(&self, path: &PathValue, chunk: &[u8]) -> bool {
+        let Some((file, at)) = self.grow(path, chunk.len()) else { return false };
+        file.write(at, chunk).inspect_err(|&errno| self.stop(path, errno)).is_ok()
+    }
+
+    /// The file, and where the next `bytes` of it begin, which are the caller's. `None` if it is not open.
+    fn grow(&self, path: &PathValue, bytes: usize) -> Option<(OpenFile, u64)> {
         if self.state.load(Ordering::Acquire) != OPEN {
             return None;
         }
-        let bytes = header.len as usize;
-        let offset = self.end.fetch_add(bytes as u64, Ordering::Relaxed);
-        match self.map(path, offset, bytes) {
-            Ok(start) => {
-                // SAFETY: the chunk is mapped, longer than a header, and the caller's alone.
-                unsafe { start.cast::<[u8; chunk::HEADER_BYTES]>().write(header.to_bytes()) };
-                Some(MappedChunk { start, bytes })
-            }
-            Err(errno) => {
-                self.stop(path, errno);
-                None
-            }
-        }
+        let at = self.end.fetch_add(bytes as u64, Ordering::Relaxed);
+        let file = self.open_again(path).inspect_err(|&errno| self.stop(path, errno)).ok()?;
+        Some((file, at))
     }
 
     /// Writes how the recording ended.
@@ -206,7 +208,7 @@ impl TraceFile {
             end_us: 0,
             command: process::command_line(&mut buffer),
         };
-        let start = self.map(path, 0, file::HEADER_BYTES)?;
+        let start = self.open_again(path).and_then(|open| open.map(0, file::HEADER_BYTES))?;
         // SAFETY: the header is mapped, zero, and this function's alone until it is unmapped below.
         header.write(unsafe { &mut *start.cast::<[u8; file::HEADER_BYTES]>() });
         // SAFETY: it was mapped above, with this length, and the reference to it is gone.
@@ -214,11 +216,11 @@ impl TraceFile {
         Ok(())
     }
 
-    /// Maps a part of the file.
-    fn map(&self, path: &PathValue, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
+    /// Opens the file, for one part.
+    fn open_again(&self, path: &PathValue) -> Result<OpenFile, Errno> {
         let id = FileId::of_numbers([0, 1].map(|at: usize| self.id.get(at).map_or(0, |id| id.load(Ordering::Relaxed))));
         let name = name(path, self.attempt.load(Ordering::Relaxed)).ok_or(Errno::INVAL)?;
-        growing_file::map(name.as_c(), id, offset, bytes)
+        growing_file::open_again(name.as_c(), id)
     }
 
     /// Ends the recording for good, because the file cannot grow.
@@ -234,7 +236,7 @@ impl TraceFile {
     }
 
     fn with_header(&self, path: &PathValue, change: impl FnOnce(&MappedHeader)) {
-        if let Ok(start) = self.map(path, 0, file::HEADER_BYTES) {
+        if let Ok(start) = self.open_again(path).and_then(|open| open.map(0, file::HEADER_BYTES)) {
             change(&MappedHeader(start));
             // SAFETY: it was mapped above, with this length, and `change` is done with it.
             unsafe { growing_file::unmap(start, file::HEADER_BYTES) };

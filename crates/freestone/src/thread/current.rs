@@ -111,6 +111,15 @@ pub(crate) unsafe fn set(heap: *const Heap) {
     slot::set(heap);
 }
 
+/// As [`set`], for each recorded call: without a call.
+///
+/// # Safety
+/// - As for [`set`].
+#[inline(always)]
+pub(crate) unsafe fn set_here(heap: *const Heap) {
+    slot::set_here(heap);
+}
+
 /// Leaves this thread without a heap, for good.
 pub(crate) fn leave() {
     enter(Stage::Gone);

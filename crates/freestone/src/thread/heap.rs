@@ -128,6 +128,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     }
 
     /// Its number, for reports.
+    #[inline]
     pub(crate) fn number(&self) -> u32 {
         self.number.get()
     }

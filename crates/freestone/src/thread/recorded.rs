@@ -22,7 +22,7 @@ use crate::record::recorder::{Destination, Recorder};
 use crate::record::trace_file::TraceFile;
 use crate::thread::current::{self, Heap};
 use crate::thread::heap::ThreadHeap;
-use crate::thread::heap::own::Own;
+use crate::thread::heap::own::{Current, Own};
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr;
@@ -55,11 +55,16 @@ impl RecordedThread {
         unsafe { heap.as_own(None) }
     }
 
-    /// Lets this thread's pointer lead to the real heap during a call.
+    /// Lets this thread's pointer lead to the real heap during a call. Returns that heap.
     #[inline(always)]
-    pub(crate) fn enter(&self) {
+    pub(crate) fn enter(&self) -> Current<'static, System> {
+        let heap = self.real.get();
         // SAFETY: the heap is alive and this thread's until its recording ends.
-        unsafe { current::set(self.real.get()) };
+        unsafe { current::set_here(heap) };
+        // SAFETY: as above, and heaps are never unmapped.
+        let heap: &'static Heap = unsafe { &*heap };
+        // SAFETY: as above.
+        unsafe { heap.as_current() }
     }
 
     /// Lets it lead to the front again, if there is still something to record to.
@@ -67,7 +72,7 @@ impl RecordedThread {
     pub(crate) fn leave(&self, is_recording: bool) {
         if is_recording {
             // SAFETY: the front is this thread's until its recording ends.
-            unsafe { current::set(ptr::from_ref(self).cast()) };
+            unsafe { current::set_here(ptr::from_ref(self).cast()) };
         }
     }
 
@@ -84,7 +89,7 @@ impl RecordedThread {
 pub(crate) fn recorded() -> Option<&'static RecordedThread> {
     let heap = current::get();
     // Of all placeholders only a front has a number.
-    if heap.own().is_some() || heap.number() == 0 {
+    if !heap.is_placeholder() || heap.number() == 0 {
         return None;
     }
     // SAFETY: the pointer leads to a placeholder with a number: to the front, the first field of a record, and was made from a pointer to the record.

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use flate2::read::GzDecoder;
+use freestone_trace::chunk::Chunk;
 use freestone_trace::{Damage, Event, file};
 use std::collections::BTreeMap;
 use std::fs;
@@ -73,9 +74,15 @@ impl Recording {
                 Err(reason) => damage.push(reason),
             }
         }
+        // A recorder's chunks are not always in the order of the file. A process that was killed may have left one twice, and one of the two in part.
+        let place = |chunk: &Chunk| (chunk.header.recorder, chunk.header.place);
+        chunks.sort_by_key(|chunk| (place(chunk), chunk.is_cut, !chunk.is_sealed));
+        chunks.dedup_by_key(|chunk| place(chunk));
+        damage.retain(|damage| {
+            let Damage::Checksum { recorder, place: at } = *damage else { return true };
+            chunks.binary_search_by_key(&(recorder, at), place).is_err()
+        });
         let is_cut = chunks.iter().any(|chunk| chunk.is_cut);
-        // A recorder's chunks are not always in the order of the file.
-        chunks.sort_by_key(|chunk| (chunk.header.recorder, chunk.header.place));
         let mut streams: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
         let mut used_bytes = file::HEADER_BYTES as u64;
         for chunk in &chunks {

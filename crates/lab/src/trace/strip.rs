@@ -84,12 +84,11 @@ fn encode_stream(recorder: u32, mut events: &[Event], bytes: &mut Vec<u8>) {
         let len = (chunk::HEADER_BYTES + words.len()).next_multiple_of(UNIT_BYTES);
         let header =
             Header { len: len as u32, recorder, thread: first.thread, place, time_us: first.time_us, sequence };
-        let mut head = header.to_bytes();
-        head[chunk::SEAL_AT..chunk::SEAL_AT + 8].copy_from_slice(&chunk::seal(&words).to_le_bytes());
-        let end = bytes.len() + len;
-        bytes.extend_from_slice(&head);
+        let start = bytes.len();
+        bytes.extend_from_slice(&header.to_bytes());
         bytes.extend_from_slice(&words);
-        bytes.resize(end, 0);
+        bytes.resize(start + len, 0);
+        chunk::seal(&mut bytes[start..], chunk::HEADER_BYTES + words.len());
         events = &events[taken..];
         place += 1;
     }

@@ -19,7 +19,7 @@ fn what_is_written_to_a_part_is_in_the_file() {
     let (path, text) = new_path("part");
     let id = create(&text).unwrap();
     assert_eq!(create(&text), Err(Errno::EXIST));
-    let at = map(&text, id, 8192, 4096).unwrap();
+    let at = open_again(&text, id).and_then(|file| file.map(8192, 4096)).unwrap();
     // SAFETY: the part is mapped, and this test's alone.
     unsafe { at.wrapping_add(7).write(b'x') };
     // SAFETY: as above; it is not used again.
@@ -32,12 +32,25 @@ fn what_is_written_to_a_part_is_in_the_file() {
 }
 
 #[test]
+fn what_is_written_as_a_whole_is_in_the_file_and_makes_it_longer() {
+    let (path, text) = new_path("whole");
+    let id = create(&text).unwrap();
+    open_again(&text, id).and_then(|file| file.write(5, b"12345")).unwrap();
+    open_again(&text, id).and_then(|file| file.write(2, b"abc")).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"\0\0abc12345");
+    // No file is that long.
+    assert!(open_again(&text, id).and_then(|file| file.write(1 << 62, b"x")).is_err());
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn another_file_of_the_same_name_is_left_alone() {
     let (path, text) = new_path("other");
     let id = create(&text).unwrap();
     fs::rename(&path, path.with_extension("kept")).unwrap();
     fs::write(&path, b"another").unwrap();
-    assert_eq!(map(&text, id, 0, 4096), Err(Errno::INVAL));
+    assert_eq!(open_again(&text, id).and_then(|file| file.map(0, 4096)), Err(Errno::INVAL));
+    assert_eq!(open_again(&text, id).and_then(|file| file.write(0, b"x")), Err(Errno::INVAL));
     assert_eq!(fs::read(&path).unwrap(), b"another");
     fs::remove_file(path.with_extension("kept")).unwrap();
     fs::remove_file(path).unwrap();
@@ -46,7 +59,7 @@ fn another_file_of_the_same_name_is_left_alone() {
 #[test]
 fn what_is_no_regular_file_is_refused() {
     let id = FileId::of_numbers([0, 0]);
-    assert!(map(c"/dev/full", id, 0, 4096).is_err());
+    assert!(open_again(c"/dev/full", id).and_then(|file| file.map(0, 4096)).is_err());
     assert!(create(c"/nowhere/at/all").is_err());
 }
 

@@ -9,11 +9,11 @@ fn chunk(sealed: bool) -> Vec<u8> {
     let mut put = |word: crate::word::Word| bytes.extend_from_slice(&word.bits.to_le_bytes()[..word.len]);
     put(encoder.small_in_a_word(Kind::C, 24, 0x7000_0010).unwrap());
     encoder.free(0x7000_0010, &mut put);
-    if sealed {
-        let sealed = seal(&bytes[HEADER_BYTES..]);
-        bytes[SEAL_AT..SEAL_AT + 8].copy_from_slice(&sealed.to_le_bytes());
-    }
+    let used = bytes.len();
     bytes.resize(4096, 0);
+    if sealed {
+        seal(&mut bytes, used);
+    }
     bytes
 }
 
@@ -37,7 +37,10 @@ fn every_changed_bit_of_a_sealed_chunk_is_noticed() {
     for bit in 0..(HEADER_BYTES + 8) * 8 {
         let mut bytes = good.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
-        assert!(Chunk::read(&bytes).is_err(), "bit {bit}");
+        let damage = Chunk::read(&bytes).map(|_| ()).expect_err("a changed bit");
+        let is_in_words = bit / 8 >= HEADER_BYTES;
+        let named = damage == Damage::Checksum { recorder: 3, place: 2 };
+        assert!(named || (!is_in_words && damage == Damage::Chunk), "bit {bit}: {damage:?}");
     }
 }
 

@@ -62,6 +62,17 @@ impl Drop for Recording {
     }
 }
 
+/// As a thread records that it allocated: in a word if that is possible.
+fn allocate_small(recorder: &Recorder, to: Destination<'_>, kind: Kind, size: usize, block: *mut u8) -> bool {
+    recorder.allocated_in_a_word(to.trace, kind, size, block)
+        || recorder.allocated(to, kind, Asked { size, align: 1 }, block)
+}
+
+/// As a thread records that it freed.
+fn free(recorder: &Recorder, to: Destination<'_>, ticket: Option<u64>, block: *mut u8) -> bool {
+    (ticket.is_none() && recorder.freed_in_a_word(to.trace, block)) || recorder.freed(to, ticket, block)
+}
+
 fn block(address: usize) -> *mut u8 {
     ptr::without_provenance_mut(address)
 }
@@ -74,9 +85,9 @@ fn what_a_thread_does_reads_back_whole_over_several_chunks() {
     let mut expected = std::vec![What::Begin];
     for n in 0..40_000_usize {
         let (size, at) = (n % 3000, 0x7000_0000_0000 + (n.wrapping_mul(0x9E37_79B9) & 0xFFF_FFFF) * 16);
-        assert!(recorder.allocated_small(to, Kind::New, size, block(at)));
+        assert!(allocate_small(&recorder, to, Kind::New, size, block(at)));
         expected.push(What::Allocate { kind: Kind::New, size: size as u64, align_log2: 0, block: at as u64 });
-        assert!(recorder.freed(to, (n % 100 == 0).then(|| recording.trace.take_sequence()), block(at)));
+        assert!(free(&recorder, to, (n % 100 == 0).then(|| recording.trace.take_sequence()), block(at)));
         expected.push(What::Free { block: at as u64 });
     }
     recorder.thread(to, 7, true);
@@ -111,10 +122,10 @@ fn alignments_failures_and_resized_blocks_are_in_the_trace() {
 fn a_child_leaves_its_parents_chunk_as_it_is_and_begins_its_own() {
     let recording = Recording::new("leave");
     let (recorder, to) = (recording.recorder(), recording.to());
-    recorder.allocated_small(to, Kind::C, 10, block(0x1000));
+    allocate_small(&recorder, to, Kind::C, 10, block(0x1000));
     recorder.leave(to);
     recorder.thread_is(3);
-    recorder.allocated_small(to, Kind::C, 20, block(0x2000));
+    allocate_small(&recorder, to, Kind::C, 20, block(0x2000));
     let sizes = |events: &[(u32, What)]| -> Vec<(u32, u64)> {
         let size = |&(thread, what): &(u32, What)| match what {
             What::Allocate { size, .. } => (thread, size),
@@ -130,8 +141,8 @@ fn a_child_leaves_its_parents_chunk_as_it_is_and_begins_its_own() {
 fn without_a_file_nothing_is_recorded_and_the_caller_is_told() {
     let recording = Recording::at(PathBuf::from("/dev/null/x"));
     let (recorder, to) = (recording.recorder(), recording.to());
-    assert!(!recorder.allocated_small(to, Kind::C, 10, block(0x1000)));
-    assert!(!recorder.freed(to, None, block(0x1000)) && !recording.trace.is_on());
+    assert!(!allocate_small(&recorder, to, Kind::C, 10, block(0x1000)));
+    assert!(!free(&recorder, to, None, block(0x1000)) && !recording.trace.is_on());
 }
 
 #[test]
@@ -140,11 +151,11 @@ fn events_have_the_sequence_numbers_that_were_seen_and_those_that_were_taken() {
     let (recorder, to) = (recording.recorder(), recording.to());
     let take = || recording.trace.take_sequence();
     recorder.thread(to, 1, false);
-    recorder.allocated_small(to, Kind::C, 10, block(0x1000));
+    allocate_small(&recorder, to, Kind::C, 10, block(0x1000));
     assert_eq!(take(), 1, "another thread's");
-    recorder.allocated_small(to, Kind::C, 10, block(0x2000));
-    recorder.freed(to, Some(take()), block(0x1000));
-    recorder.freed(to, None, block(0x2000));
+    allocate_small(&recorder, to, Kind::C, 10, block(0x2000));
+    free(&recorder, to, Some(take()), block(0x1000));
+    free(&recorder, to, None, block(0x2000));
     take();
     recorder.allocated(to, Kind::C, Asked { size: 1 << 20, align: 1 }, block(0x3000));
     recorder.resized(
@@ -160,18 +171,46 @@ fn events_have_the_sequence_numbers_that_were_seen_and_those_that_were_taken() {
 }
 
 #[test]
-fn a_chunk_that_is_full_is_sealed_and_the_next_ones_are_longer() {
+fn a_chunk_that_is_full_is_sealed_and_a_copy_added_to_the_file() {
     let recording = Recording::new("sealed");
     let (recorder, to) = (recording.recorder(), recording.to());
+    let mut mapped = Vec::new();
     for n in 0..30_000_usize {
         recorder.allocated(to, Kind::C, Asked { size: 1 << 20, align: 4096 }, block((1 + n) << 12));
+        mapped.push(recorder.chunk.get().start);
     }
+    mapped.dedup();
+    assert_eq!(mapped.len(), 1, "it stays mapped");
     let bytes = fs::read(&recording.file).unwrap();
     let chunks: Vec<_> = file::chunks(&bytes).map(|chunk| chunk.unwrap()).collect();
-    let lengths: Vec<_> = chunks.iter().map(|chunk| chunk.header.len as usize).collect();
-    assert!(lengths.len() > 2 && lengths[0] == FIRST_CHUNK_BYTES && lengths[1..].iter().all(|&len| len == CHUNK_BYTES));
-    let is_sealed: Vec<_> = chunks.iter().map(|chunk| chunk.is_sealed).collect();
-    assert!(is_sealed[..lengths.len() - 1].iter().all(|&is| is) && !is_sealed[lengths.len() - 1]);
+    assert!(chunks.len() > 3 && chunks.iter().all(|chunk| chunk.header.len as usize == CHUNK_BYTES));
+    let last = chunks.len() as u64 - 1;
+    assert!(chunks.iter().all(|chunk| chunk.is_sealed == (chunk.header.place != last)));
+    assert_eq!(chunks[0].header.place, last, "copies of the ones before lie behind it");
+}
+
+#[test]
+fn when_the_file_cannot_grow_any_more_the_chunk_that_is_full_stays() {
+    let recording = Recording::new("no-more");
+    let (recorder, to) = (recording.recorder(), recording.to());
+    let mut n = 0;
+    let mut allocate = || {
+        n += 1;
+        allocate_small(&recorder, to, Kind::C, n % 100, block(n << 20))
+    };
+    while recorder.place.get() < 4 {
+        assert!(allocate());
+    }
+    let file = fs::OpenOptions::new().write(true).open(&recording.file).unwrap();
+    let end = file.metadata().unwrap().len();
+    // No file is that long.
+    recording.trace.end.store(1 << 62, core::sync::atomic::Ordering::Relaxed);
+    while allocate() {}
+    assert!(!allocate() && !recording.trace.is_on());
+    assert_eq!(file.metadata().unwrap().len(), end);
+    let chunks = recording.chunks();
+    assert!(chunks.iter().map(|chunk| chunk.1).eq(0..4));
+    assert_eq!(chunks.iter().map(|chunk| chunk.2.len()).sum::<usize>(), n - 2, "all but the calls that failed");
 }
 
 #[test]
@@ -179,7 +218,7 @@ fn a_child_does_not_keep_its_parents_chunk_mapped() {
     let recording = Recording::new("unmapped");
     let (recorder, to) = (recording.recorder(), recording.to());
     recorder.leave(to);
-    recorder.allocated_small(to, Kind::C, 10, block(0x1000));
+    allocate_small(&recorder, to, Kind::C, 10, block(0x1000));
     let start = recorder.chunk.get().start;
     assert!(crate::testing::kernel_can_read(start));
     recorder.leave(to);

@@ -1,5 +1,6 @@
 extern crate std;
 use super::*;
+use freestone_trace::chunk::{self, Header};
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::vec::Vec;
@@ -35,7 +36,10 @@ impl Recording {
     }
 
     fn next_chunk(&self, header: Header) -> Option<MappedChunk> {
-        self.trace.next_chunk(&self.path, header)
+        let chunk = self.trace.next_chunk(&self.path, header.len as usize)?;
+        // SAFETY: the chunk is mapped, longer than a header, and no other code uses it.
+        unsafe { chunk.start.cast::<[u8; chunk::HEADER_BYTES]>().write(header.to_bytes()) };
+        Some(chunk)
     }
 
     /// The headers of the chunks in a file.
@@ -113,6 +117,21 @@ fn chunks_lie_one_behind_the_other_and_numbers_count_from_zero() {
 }
 
 #[test]
+fn a_chunk_that_is_whole_lies_behind_the_others() {
+    let recording = Recording::begun("append");
+    recording.next_chunk(header(8192, 1)).unwrap();
+    let mut whole = [0; 4096];
+    whole[..chunk::HEADER_BYTES].copy_from_slice(&header(4096, 2).to_bytes());
+    assert!(recording.trace.append(&recording.path, &whole));
+    recording.next_chunk(header(4096, 3)).unwrap();
+    assert_eq!(recording.chunks(0), [header(8192, 1), header(4096, 2), header(4096, 3)]);
+    // No file is that long.
+    recording.trace.end.store(1 << 62, Ordering::Relaxed);
+    assert!(!recording.trace.append(&recording.path, &whole) && !recording.trace.is_on());
+    assert!(!recording.trace.append(&recording.path, &whole), "for good");
+}
+
+#[test]
 fn a_child_begins_another_file_with_all_numbers_at_zero() {
     let recording = Recording::begun("child");
     let trace = &recording.trace;
@@ -139,7 +158,7 @@ fn without_a_path_there_is_no_trace_in_a_child_either() {
     trace.begin(&path);
     assert!(!trace.is_on());
     trace.forked();
-    assert!(!trace.is_on() && trace.next_chunk(&path, header(4096, 1)).is_none());
+    assert!(!trace.is_on() && trace.next_chunk(&path, 4096).is_none());
     trace.finish(&path);
 }
 

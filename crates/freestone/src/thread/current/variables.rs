@@ -35,7 +35,17 @@ fn place() -> *mut Variables {
 }
 
 pub(super) fn set(heap: *const Heap) {
-    let variables = place();
+    set_at(place(), heap);
+}
+
+/// As [`set`], without a call.
+#[inline(always)]
+pub(super) fn set_here(heap: *const Heap) {
+    set_at(declared::place(), heap);
+}
+
+#[inline(always)]
+fn set_at(variables: *mut Variables, heap: *const Heap) {
     // SAFETY: the place is this thread's own, and valid as long as the thread.
     let field = unsafe { &raw mut (*variables).heap };
     // SAFETY: as above.
@@ -107,6 +117,7 @@ mod declared {
         heap
     }
 
+    #[inline(always)]
     pub(super) fn place() -> *mut Variables {
         let place: *mut Variables;
         // SAFETY: computes the address of this thread's own variable, which stays the same.
@@ -169,6 +180,7 @@ mod declared {
         heap
     }
 
+    #[inline(always)]
     pub(super) fn place() -> *mut Variables {
         let place: *mut Variables;
         // SAFETY: computes the address of this thread's own variable, which stays the same.
@@ -200,6 +212,7 @@ mod declared {
         unsafe { VARIABLES.heap }
     }
 
+    #[inline(always)]
     pub(super) fn place() -> *mut Variables {
         &raw mut VARIABLES
     }

@@ -159,6 +159,12 @@ impl<'a, O: Os + 'static> Current<'a, O> {
         Some((unsafe { self.assume_own() }, entry, class))
     }
 
+    /// Whether the heap is a placeholder.
+    #[inline(always)]
+    pub(crate) fn is_placeholder(self) -> bool {
+        self.heap.is_placeholder()
+    }
+
     /// Whether the heap is neither a placeholder nor watched.
     #[inline(always)]
     pub(crate) fn is_plain(self) -> bool {
@@ -174,6 +180,7 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     }
 
     /// The heap's number, which findings name; 0 of a placeholder.
+    #[inline]
     pub(crate) fn number(self) -> u32 {
         self.heap.number()
     }

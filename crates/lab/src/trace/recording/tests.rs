@@ -55,3 +55,21 @@ fn a_trace_that_is_cut_or_damaged_is_read_as_far_as_possible() {
     let damaged = Recording::read(&damaged).unwrap();
     assert_eq!((damaged.n_events(), damaged.doubts().len()), (0, 1));
 }
+
+#[test]
+fn of_a_chunk_that_is_there_twice_one_is_read_and_a_part_of_it_is_no_damage() {
+    let bytes = encode(&small());
+    let (head, chunk) = bytes.split_at(file::HEADER_BYTES);
+    let joined = |chunks: &[&[u8]]| Recording::read(&[&[head], chunks].concat().concat()).unwrap();
+    let mut other = joined(&[chunk]).streams.concat();
+    other.truncate(1);
+    let behind = encode(&Recording { streams: vec![Vec::new(), other], ..small() })[file::HEADER_BYTES..].to_vec();
+    let torn: Vec<u8> = chunk.iter().enumerate().map(|(at, &byte)| if at < 64 + 4 { byte } else { 0 }).collect();
+    let (behind, torn, cut) = (behind.as_slice(), torn.as_slice(), &chunk[..64 + 4]);
+    for chunks in [[chunk, chunk, behind], [chunk, torn, behind], [torn, chunk, behind], [chunk, behind, cut]] {
+        let read = joined(&chunks);
+        assert_eq!((read.n_events(), read.doubts()), (4, vec![]));
+        assert_eq!(read.streams[0], small().streams[0]);
+    }
+    assert_eq!(joined(&[torn, behind]).doubts().len(), 1, "the only one");
+}
