@@ -214,16 +214,15 @@ pub unsafe extern "C" fn freestone_tlsf_aligned_alloc(heap: *mut Control, align:
 /// - `heap` is a live handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn freestone_tlsf_calloc(heap: *mut Control, count: usize, size: usize) -> *mut c_void {
-    // SAFETY: the handle is live.
-    let control = unsafe { Control::of(heap) };
     // A product that overflows is more than any region holds.
     let bytes = count.saturating_mul(size);
-    let result = control.heap.allocate(bytes, GRANULE);
-    if let Ok(block) = result {
+    // SAFETY: this function's contract.
+    let block = unsafe { freestone_tlsf_malloc(heap, bytes) };
+    if !block.is_null() {
         // SAFETY: the block was allocated with that many bytes just now, and no other code has it.
         unsafe { block.write_bytes(0, bytes) };
     }
-    control.block(result)
+    block
 }
 
 /// Resizes a block to `size` bytes aligned to 16. If that is refused, null, with the error stored and the block unchanged. A null block allocates.
@@ -247,13 +246,14 @@ pub unsafe extern "C" fn freestone_tlsf_aligned_realloc(
     align: usize,
     size: usize,
 ) -> *mut c_void {
+    let Some(block) = NonNull::new(block.cast()) else {
+        // SAFETY: the handle is live.
+        return unsafe { freestone_tlsf_aligned_alloc(heap, align, size) };
+    };
     // SAFETY: the handle is live.
     let control = unsafe { Control::of(heap) };
-    let result = match NonNull::new(block.cast()) {
-        // SAFETY: no other code uses the block (this function's contract); the heap refuses what is no block of its own.
-        Some(block) => unsafe { control.heap.reallocate(block, size, align) },
-        None => control.heap.allocate(size, align),
-    };
+    // SAFETY: no other code uses the block (this function's contract); the heap refuses what is no block of its own.
+    let result = unsafe { control.heap.reallocate(block, size, align) };
     control.block(result)
 }
 

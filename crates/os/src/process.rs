@@ -20,16 +20,22 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 #[inline]
 #[must_use]
 pub fn os_page_bytes() -> usize {
-    static BYTES: AtomicUsize = AtomicUsize::new(0);
-    match BYTES.load(Ordering::Relaxed) {
-        0 => {
-            let told = told_page_bytes();
-            let bytes = if told.is_power_of_two() { told } else { 4096 };
-            BYTES.store(bytes, Ordering::Relaxed);
-            bytes
-        }
+    match PAGE_BYTES.load(Ordering::Relaxed) {
+        0 => find_page_bytes(),
         bytes => bytes,
     }
+}
+
+/// What [`os_page_bytes`] returns; 0 until it is asked for.
+static PAGE_BYTES: AtomicUsize = AtomicUsize::new(0);
+
+#[cold]
+#[inline(never)]
+fn find_page_bytes() -> usize {
+    let told = told_page_bytes();
+    let bytes = if told.is_power_of_two() { told } else { 4096 };
+    PAGE_BYTES.store(bytes, Ordering::Relaxed);
+    bytes
 }
 
 /// Calls `visit` with each `KEY=VALUE` of the environment, as bytes.
