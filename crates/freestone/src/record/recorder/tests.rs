@@ -190,6 +190,22 @@ fn a_chunk_that_is_full_is_sealed_and_a_copy_added_to_the_file() {
 }
 
 #[test]
+fn behind_the_last_word_of_a_chunk_is_nothing_of_the_chunk_before() {
+    let recording = Recording::new("emptied");
+    let (recorder, to) = (recording.recorder(), recording.to());
+    while recorder.place.get() < 3 {
+        assert!(allocate_small(&recorder, to, Kind::C, 10, block(0x7000_0000_0000)));
+    }
+    // So far apart that it takes a word of eight bytes, the only ones that bring no zero byte with them.
+    let (encoder, far) = (Encoder::new(0, 0), 0x5800_0000_0000);
+    encoder.free(0x7000_0000_0000, |_| ());
+    assert_eq!(encoder.small_in_a_word(Kind::C, 10, far).unwrap().len, 8);
+    assert!(allocate_small(&recorder, to, Kind::C, 10, block(far)));
+    let events = recording.chunks().pop().unwrap().2;
+    assert_eq!(events.last().unwrap().1, What::Allocate { kind: Kind::C, size: 10, align_log2: 0, block: far as u64 });
+}
+
+#[test]
 fn when_the_file_cannot_grow_any_more_the_chunk_that_is_full_stays() {
     let recording = Recording::new("no-more");
     let (recorder, to) = (recording.recorder(), recording.to());
