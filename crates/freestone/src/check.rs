@@ -13,7 +13,10 @@ use crate::page::state::State;
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_at, block_bytes, span_pages};
 use crate::span::free_node::{self, END_OF_BIN};
+use crate::span::marked_block::MarkedBlock;
 use crate::span::record::Listed;
+use crate::span::secret::Secret;
+use crate::span::single_block::{Whereabouts, whereabouts};
 use crate::span::{Entry, Generation, Kind, Layout, OwnedSpan, PageIndex, Span, blocks};
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
@@ -58,7 +61,7 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
     let mut small = InSpans { n: 0, n_ahead: 0, free_bytes: 0, n_out: [0; N_CLASSES] };
     shared.pages.inspect(|state| {
         state.check_free().map_err(|(what, page)| Broken { what, page })?;
-        check_pages(state, os_page_bytes, is_lost, &mut small)
+        check_pages(state, (os_page_bytes, &shared.secret), is_lost, &mut small)
     })?;
     let (mut n_listed, mut n_ahead) = (0, 0);
     for class in 0..N_CLASSES {
@@ -112,7 +115,7 @@ fn check_counts<O: Os>(shared: &Shared<O>, threads: &Threads<O>, small: &InSpans
 /// Walks the page runs, and adds up what the small spans have. Those that `is_lost` says were left half changed may be in any state.
 fn check_pages(
     state: &State,
-    os_page_bytes: usize,
+    (os_page_bytes, secret): (usize, &Secret),
     is_lost: impl Fn(&Span, Entry) -> bool,
     small: &mut InSpans,
 ) -> Result<(), Broken> {
@@ -132,6 +135,7 @@ fn check_pages(
         } else if kind == Kind::Small {
             if !lost {
                 check_span(runs.layout(), page, os_page_bytes)?;
+                check_marks(runs.layout(), page, os_page_bytes, secret)?;
                 let class = record.class.get() as usize;
                 small.free_bytes += i64::from(record.n_free.get()) * block_bytes(class) as i64;
                 small.n_out[class] += i64::from(record.n_out.get());
@@ -173,6 +177,27 @@ fn check_span(layout: &Layout, page: PageIndex, os_page_bytes: usize) -> Result<
     for (at, record) in (0..).zip(span.records()) {
         hold(span.entry(at) == entry, "a span's pages have the same entry", page + Pages(at))?;
         hold(record.first_page() == page, "a span's pages record where it starts", page + Pages(at))?;
+    }
+    Ok(())
+}
+
+/// Checks the marks of the blocks of a watched span: each that was carved has a trailer, unless it is free and the trailer's OS page was purged, and what
+/// a free one was filled with is there.
+fn check_marks(layout: &Layout, page: PageIndex, os_page_bytes: usize, secret: &Secret) -> Result<(), Broken> {
+    // SAFETY: the page starts a small span below the high-water mark, and no other thread is inside the allocator (the contract of `check`).
+    let span = unsafe { OwnedSpan::at(layout, page) };
+    if !span.is_watched.get() {
+        return Ok(());
+    }
+    let bytes = block_bytes(span.class.get() as usize);
+    for index in 0..blocks::n_blocks(&span) {
+        // SAFETY: a block of a watched span is there, or will be, and no other thread is inside the allocator (the contract of `check`).
+        let block = unsafe { MarkedBlock::at(span.start().wrapping_add(index * bytes), bytes, secret) };
+        match whereabouts(&span, index, os_page_bytes) {
+            Whereabouts::Uncarved => {}
+            Whereabouts::Out => hold(block.trailer().is_some(), "a block that is out has a trailer", page)?,
+            Whereabouts::Free => hold(block.is_as_left(os_page_bytes), "a free block is as it was left", page)?,
+        }
     }
     Ok(())
 }

@@ -113,7 +113,7 @@ impl World {
 }
 
 /// The levels of hardening that make a heap take different ways.
-pub(crate) const LEVELS: [&str; 2] = ["default", "checks"];
+pub(crate) const LEVELS: [&str; 3] = ["default", "checks", "full"];
 
 /// Frees a block of a world's heap with `heap`.
 ///
@@ -183,6 +183,9 @@ pub(crate) fn zeroed<T>(start: *mut u8) -> &'static T {
     unsafe { &*start.cast::<T>() }
 }
 
+/// Bytes that are read of a block that is said to be zero, at most.
+const READ_MOST: usize = 40_000;
+
 /// One heap of a world, as a subject of operation streams.
 pub(crate) struct OneHeap<'world> {
     pub(crate) world: &'world World,
@@ -193,7 +196,12 @@ impl Subject for OneHeap<'_> {
     type Error = ();
 
     fn allocate(&mut self, bytes: usize, align: usize) -> Result<NonNull<u8>, ()> {
-        NonNull::new(self.heap.allocate(bytes, align).start).ok_or(())
+        let block = self.heap.allocate(bytes, align);
+        assert!(
+            !block.zero || is_filled(block.start, 0, bytes.min(READ_MOST)),
+            "a block that is said to be zero is not"
+        );
+        NonNull::new(block.start).ok_or(())
     }
 
     unsafe fn reallocate(

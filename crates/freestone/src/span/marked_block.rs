@@ -26,6 +26,8 @@ use core::ops::Range;
 use core::slice;
 use freestone_base::sync::{AtomicU32, Ordering};
 
+mod purged;
+
 /// See the module header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MarkedBlock {
@@ -109,13 +111,6 @@ impl MarkedBlock {
     /// Whether the trailer is zero: no block was carved here, or its OS page was purged. (One of `2^32` trailers is zero otherwise.)
     pub(crate) fn is_blank(&self) -> bool {
         self.cell().load(Ordering::Acquire) == 0
-    }
-
-    /// Whether the trailer, of a free block, may be zero because its OS page was purged.
-    pub(crate) fn is_tail_purged(&self, os_page_bytes: usize) -> bool {
-        let page_of = |address: usize| address & !(os_page_bytes - 1);
-        let start = self.start.addr();
-        page_of(start) != page_of(start + self.bytes - 1) && self.is_blank()
     }
 
     /// Writes the trailer.

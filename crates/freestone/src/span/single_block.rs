@@ -6,6 +6,7 @@ use crate::size_class::{block_at, block_bytes};
 use crate::span::OwnedSpan;
 use crate::span::blocks::{carve_bytes, fresh_mask, is_free, n_blocks};
 use crate::span::record::Listed;
+use core::cell::Cell;
 
 /// Where a block is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,28 +50,49 @@ pub(crate) fn has_free(span: &OwnedSpan<'_>) -> bool {
     span.n_free.get() > u32::from(is_free(span, 0))
 }
 
-/// Takes up to `n` free blocks, which `random` names, and calls `put` with each; the span's first only if it has no other, and alone. Returns how
-/// many: one at least if the span has a free block and `n` is not 0.
+/// Which free blocks of a span are taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice<'a> {
+    /// How many at most.
+    pub(crate) n: u32,
+    /// The word of the bitmap that blocks came from last: the next come from there, too, as long as it has some.
+    pub(crate) word: &'a Cell<u32>,
+    /// Chooses another word if that has none, and the blocks of a word.
+    pub(crate) random: u64,
+    /// The blocks of a word are taken in the order of their addresses.
+    pub(crate) in_order: bool,
+}
+
+/// The word of a bitmap that blocks came from last, if they came from none.
+const NO_WORD: u32 = u32::MAX;
+
+/// Takes free blocks, and calls `put` with each; the span's first only if it has no other, and alone. Returns how many: one at least if the span has a free
+/// block and `n` is not 0.
 pub(crate) fn take(
     span: &OwnedSpan<'_>,
     os_page_bytes: usize,
-    (n, random): (u32, u64),
+    choice: Choice<'_>,
     mut put: impl FnMut(*mut u8),
 ) -> u32 {
     let (n_others, block) = (span.n_free.get() - u32::from(is_free(span, 0)), block_bytes(span.class.get() as usize));
-    let n = n.min(if n_others > 0 { n_others } else { span.n_free.get() });
+    let n = choice.n.min(if n_others > 0 { n_others } else { span.n_free.get() });
     // No word below the first one, and none of OS pages that were not carved, has a bit.
     let first = usize::from(span.first_word.get());
     let n_carved = 64 - (span.fresh.get() ^ fresh_mask(span, os_page_bytes)).leading_zeros() as usize;
     let to = (n_carved * carve_bytes(span, os_page_bytes)).div_ceil(block).min(n_blocks(span)).div_ceil(64);
-    let Some(words) = span.bitmap().get(first.min(to.saturating_sub(1))..to) else { return 0 };
-    let from = ((random >> 48) as usize * words.len()) >> 16;
-    let (mut n_taken, mut random) = (0, random);
-    for at in (from..words.len()).chain(0..=from) {
-        let (Some(word), index) = (words.get(at), (to - words.len() + at) * 64) else { break };
+    let first = first.min(to.saturating_sub(1));
+    let Some(words) = span.bitmap().get(first..to) else { return 0 };
+    let wanted = |at: usize, bits: u64| if first + at == 0 && n_others > 0 { bits & !1 } else { bits };
+    let last = (choice.word.get() as usize).wrapping_sub(first);
+    let is_left = words.get(last).is_some_and(|word| wanted(last, word.get()) != 0);
+    let from = if is_left { last } else { ((choice.random >> 48) as usize * words.len()) >> 16 };
+    let (mut n_taken, mut random) = (0, if choice.in_order { 0 } else { choice.random });
+    choice.word.set(NO_WORD);
+    for at in (from..words.len()).chain(0..from) {
+        let Some(word) = words.get(at) else { break };
         let mut bits = word.get();
         while n_taken < n {
-            let wanted = if index == 0 && n_others > 0 { bits & !1 } else { bits };
+            let wanted = wanted(at, bits);
             if wanted == 0 {
                 break;
             }
@@ -79,10 +101,11 @@ pub(crate) fn take(
             let chosen = (wanted.rotate_right(turn).trailing_zeros() + turn) % 64;
             bits &= !(1 << chosen);
             n_taken += 1;
-            put(span.start().wrapping_add((index + chosen as usize) * block));
+            put(span.start().wrapping_add(((first + at) * 64 + chosen as usize) * block));
         }
         word.set(bits);
         if n_taken == n {
+            choice.word.set((first + at) as u32);
             break;
         }
     }

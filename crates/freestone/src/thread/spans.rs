@@ -108,7 +108,7 @@ impl ClassSpans {
     pub(crate) fn take_some(
         &self,
         layout: &Layout,
-        (n, random): (u32, u64),
+        choice: single_block::Choice<'_>,
         os_page_bytes: usize,
         mut prepare: impl FnMut(*mut u8),
         put: impl FnMut(*mut u8),
@@ -123,7 +123,7 @@ impl ClassSpans {
                 n => n_carved += n,
             }
         }
-        let n_taken = single_block::take(&span, os_page_bytes, (n, random), put);
+        let n_taken = single_block::take(&span, os_page_bytes, choice, put);
         if n_taken == 0 {
             self.retire_current(&span);
             return None;

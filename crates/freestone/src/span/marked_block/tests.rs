@@ -184,3 +184,27 @@ fn a_tail_is_purged_if_it_is_zero_and_in_another_os_page_than_the_start() {
         pages.0.fill(0);
     }
 }
+
+/// What a trailer is mixed with may look like the trailer of a freed block itself.
+#[test]
+fn a_purged_trailer_is_made_whole_whatever_it_would_say() {
+    const OS_PAGE_BYTES: usize = 4096;
+    #[repr(align(4096))]
+    struct Pages([u8; 1 << 20]);
+    for erases in [false, true] {
+        let (mut pages, secret, mut n_misleading) = (std::boxed::Box::new(Pages([0; 1 << 20])), secret(erases), 0);
+        let starts = (0..(1 << 20) - OS_PAGE_BYTES).step_by(GRANULE_BYTES);
+        for start in starts.filter(|start| !start.is_multiple_of(OS_PAGE_BYTES)) {
+            // SAFETY: the block is this test's.
+            let block = unsafe { MarkedBlock::at(pages.0.as_mut_ptr().wrapping_add(start), OS_PAGE_BYTES, &secret) };
+            n_misleading += u32::from(matches!(block.trailer(), Some(Trailer { state: State::Freed, .. })));
+            block.renew(OS_PAGE_BYTES);
+            // The kernel takes the page.
+            pages.0[start.next_multiple_of(OS_PAGE_BYTES)..start + OS_PAGE_BYTES].fill(0);
+            assert!(block.is_tail_purged(OS_PAGE_BYTES) && block.restore(OS_PAGE_BYTES).is_none());
+            assert_eq!(block.trailer(), Some(Trailer::FRESH));
+            pages.0[start..start + OS_PAGE_BYTES].fill(0);
+        }
+        assert!(n_misleading > 0);
+    }
+}

@@ -3,10 +3,15 @@ use super::*;
 use crate::testing::{World, span_of};
 use std::collections::BTreeSet;
 
+/// So many blocks at random, from a word that blocks came from last.
+fn choice(n: u32, random: u64, word: &Cell<u32>) -> Choice<'_> {
+    Choice { n, random, word, in_order: false }
+}
+
 /// Takes one block.
 fn take_one(span: &OwnedSpan<'_>, random: u64) -> Option<*mut u8> {
     let mut taken = None;
-    let n = take(span, 4096, (1, random), |start| taken = Some(start));
+    let n = take(span, 4096, choice(1, random, &Cell::new(NO_WORD)), |start| taken = Some(start));
     assert_eq!(n == 1, taken.is_some());
     taken
 }
@@ -23,11 +28,13 @@ fn every_block_of_a_span_is_taken_once_whatever_the_random_numbers() {
         let heap = world.heap();
         let span = span_of(&world, heap.allocate(size, 1).start);
         let (mut taken, out_before) = (BTreeSet::new(), span.n_out.get() as usize);
+        let word = Cell::new(NO_WORD);
         for (n, random) in (1..).zip(numbers()) {
             let others = span.n_free.get() - u32::from(is_free(&span, 0));
             let free = others.max(span.n_free.get().min(1));
             let put = |block: *mut u8| assert!(taken.insert(block.addr()), "a block is taken twice");
-            assert_eq!(take(&span, 4096, (n % 12, random), put), free.min(n % 12));
+            let choice = Choice { in_order: size < 1000, ..choice(n % 12, random, &word) };
+            assert_eq!(take(&span, 4096, choice, put), free.min(n % 12));
             if span.n_free.get() == 0 && carve(&span, 4096, |_| {}) == 0 {
                 break;
             }
@@ -35,6 +42,30 @@ fn every_block_of_a_span_is_taken_once_whatever_the_random_numbers() {
         assert_eq!(taken.len() + out_before, n_blocks(&span));
         assert!((0..n_blocks(&span)).all(|index| whereabouts(&span, index, 4096) == Whereabouts::Out));
     }
+}
+
+#[test]
+fn blocks_in_order_come_from_one_word_after_the_other_and_ascend_in_each() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    let span = span_of(&world, heap.allocate(28, 1).start);
+    while carve(&span, 4096, |_| {}) > 0 {}
+    let (word, mut taken) = (Cell::new(NO_WORD), std::vec::Vec::new());
+    let index = |block: *mut u8| (block.addr() - span.start().addr()) / block_bytes(span.class.get() as usize);
+    for (n, random) in (1..).zip(numbers()) {
+        let n = n % 12;
+        if take(&span, 4096, Choice { in_order: true, ..choice(n, random, &word) }, |block| taken.push(index(block)))
+            < n
+        {
+            break;
+        }
+    }
+    // The span's first block is handed out last, apart from the others of its word.
+    let taken: std::vec::Vec<usize> = taken.into_iter().filter(|&index| index > 0).collect();
+    let descents = taken.windows(2).filter(|pair| pair[1] < pair[0]).count();
+    let changes = taken.windows(2).filter(|pair| pair[1] / 64 != pair[0] / 64).count();
+    assert_eq!(changes, n_blocks(&span).div_ceil(64) - 1, "each word is used up before the next");
+    assert!((1..=changes).contains(&descents), "blocks ascend in a word, and words come at random: {descents}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Handing out a block of a watched heap: a random one of its magazine, whose place one takes that has waited in the quarantine. If none has, and the magazine
-//! has few, it is filled with random free blocks of the current span.
+//! has few, it is filled with free blocks of the current span.
 #![allow(unsafe_code)]
 //!
 //! # Safety
@@ -8,12 +8,13 @@
 use crate::size_class::{GRANULE_BYTES, LAST_CLASS, N_CLASSES, SMALL_MAX, block_bytes, class_of, class_of_aligned};
 use crate::span::family::Family;
 use crate::span::marked_block::{Kind, MarkedBlock};
+use crate::span::single_block::Choice;
 use crate::span::trailer::{Fields, LEAST_BLOCK_BYTES, State, TRAILER_BYTES, Trailer, base_of};
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
 use crate::thread::span_owner::take_one_orphaned;
 use crate::thread::watched::homecoming::fill_head;
-use crate::thread::watched::magazine::{capacity, least};
+use crate::thread::watched::magazine::{capacity, is_short, least};
 use crate::thread::watched::request::Request;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{empty_block, large_block, release};
@@ -119,32 +120,39 @@ fn next_block<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Opti
         waiting.remove(class);
     }
     let brought = if magazine.len() < least(class) { bring(own, watch, class) } else { None };
-    let at_hand = || magazine.take(watch.choice()).or_else(|| waiting.pop(class, false));
+    let at_hand = || magazine.take(class, watch.choice()).or_else(|| waiting.pop(class, false));
     brought.or_else(at_hand).or_else(|| bring(own, watch, class))
 }
 
-/// Brings blocks of a class into the magazine, half of what it may have at most, and returns one more; `None` when memory runs out.
+/// Brings blocks of a class into the magazine, half of what it may have at most and one more, and returns one of them; `None` when memory runs out.
 #[cold]
 #[inline(never)]
 fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*mut u8> {
     let (shared, layout, spans) = (own.shared(), own.layout(), own.spans().of(class));
     let (bytes, wanted) = (block_bytes(class), capacity(class) as u32 / 2 + 1);
+    let (magazine, os_page_bytes) = (watch.magazine(class), watch.os_page_bytes());
+    // SAFETY: the blocks that this is called of come out of a span, or are carved, and are mapped.
+    let marked = |start: *mut u8| unsafe { MarkedBlock::at(start, bytes, watch.secret()) };
     let mut has_drained = false;
     loop {
-        let mut last = None;
-        let carve = |start: *mut u8| {
-            // SAFETY: the block was neither free nor out until now, and is mapped.
-            unsafe { MarkedBlock::at(start, bytes, watch.secret()) }.set_trailer(Trailer::FRESH);
-        };
+        let mut first = None;
+        let carve = |start: *mut u8| marked(start).renew(os_page_bytes);
         let put = |start: *mut u8| {
-            let is_put = last.replace(start).is_none_or(|last| watch.magazine(class).put(class, last));
+            let block = marked(start);
+            if let Some(offset) = block.restore(os_page_bytes) {
+                release::report_written(own, &block, None, offset);
+            }
+            let is_put = if first.is_none() { first.replace(start).is_none() } else { magazine.put(class, start) };
             debug_assert!(is_put, "the magazine has less than a quarter of its blocks");
         };
-        let taken = spans.take_some(layout, (wanted, watch.random()), shared.os().os_page_bytes(), carve, put);
-        if let (Some((n_taken, n_carved)), Some(start)) = (taken, last) {
+        let (word, in_order) = (magazine.word(), is_short(class));
+        let choice = Choice { n: wanted, random: watch.random(), word, in_order };
+        let taken = spans.take_some(layout, choice, os_page_bytes, carve, put);
+        if let (Some((n_taken, n_carved)), Some(first)) = (taken, first) {
             own.accounts().add_free(class, i64::from(n_carved) - i64::from(n_taken));
             watch.live().count_brought(n_taken);
-            return Some(start);
+            magazine.turn_round();
+            return Some(magazine.any(class, watch.choice()).map_or(first, |(place, _)| place.replace(first)));
         }
         if !core::mem::replace(&mut has_drained, true) {
             drain::drain(own);

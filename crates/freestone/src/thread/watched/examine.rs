@@ -241,7 +241,7 @@ fn left_damage<O: Os>(own: Own<'_, O>, left: *mut u8, class: usize, place: Where
         }
         (Whereabouts::Free, None) if !block.is_tail_purged(own.shared().os().os_page_bytes()) => {
             // A crime is reported once, and the block is this thread's.
-            block.set_trailer(Trailer::FRESH);
+            block.renew(own.shared().os().os_page_bytes());
             Some(Misuse::WriteAfterFree { block_bytes, size: None, offset })
         }
         _ => None,

@@ -74,7 +74,7 @@ pub(crate) fn release_all<O: Os>(own: Own<'_, O>) {
 pub(crate) fn empty_magazines<O: Os>(own: Own<'_, O>) {
     let Some(watch) = own.watch() else { return };
     for class in 0..N_CLASSES {
-        while let Some(start) = watch.magazine(class).take(0) {
+        while let Some(start) = watch.magazine(class).take(class, 0) {
             release_small(own, watch, start, class);
         }
     }
@@ -176,7 +176,6 @@ pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, block: &MarkedBlock, is_own: b
                 report_written(own, block, Some(size), offset);
             }
         }
-        _ if block.is_tail_purged(os_page_bytes) => return true,
         _ => {
             report_written(own, block, None, block.capacity());
             return true;
@@ -185,15 +184,15 @@ pub(crate) fn check_freed<O: Os>(own: Own<'_, O>, block: &MarkedBlock, is_own: b
     false
 }
 
-/// Reports what was written to a free block, of which the program had `size` bytes. A crime is reported once.
+/// Reports what was written to a free block, of which the program had `size` bytes, if that is known. A crime is reported once.
 #[cold]
 #[inline(never)]
-fn report_written<O: Os>(own: Own<'_, O>, block: &MarkedBlock, size: Option<usize>, offset: usize) {
+pub(crate) fn report_written<O: Os>(own: Own<'_, O>, block: &MarkedBlock, size: Option<usize>, offset: usize) {
     let block_bytes = block.capacity() + TRAILER_BYTES;
     own.report(Misuse::WriteAfterFree { block_bytes, size, offset }, block.start().addr());
     match size {
         Some(size) => block.fill(size),
-        None => block.set_trailer(Trailer::FRESH),
+        None => block.renew(own.shared().os().os_page_bytes()),
     }
 }
 

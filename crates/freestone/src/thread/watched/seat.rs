@@ -92,12 +92,12 @@ impl WatchedHeap {
     pub(crate) fn choose(&self, class: usize) -> Option<*mut u8> {
         let (magazine, waiting) = (self.magazine(class), self.quarantine());
         if let Some(waited) = waiting.waited(class) {
-            let (place, start) = magazine.any(self.choice())?;
+            let (place, start) = magazine.any(class, self.choice())?;
             place.set(waited);
             waiting.remove(class);
             Some(start)
         } else if magazine.len() >= least(class) {
-            magazine.take(self.choice())
+            magazine.take(class, self.choice())
         } else {
             None
         }

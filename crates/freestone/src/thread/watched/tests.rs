@@ -17,8 +17,10 @@ use std::vec::Vec;
 mod choices;
 mod erasing;
 mod fast_ways;
+mod purged;
 mod reports;
 mod resizing;
+mod streams;
 
 /// A world of watched heaps that go on after a crime, without a word.
 pub(super) fn watched() -> World {

@@ -88,11 +88,12 @@ fn what_holds_an_address_is_told_by_its_trailer() {
 fn a_trailer_of_the_left_neighbour_is_looked_at_and_no_block_is_left_of_the_first() {
     let world = watched();
     let heap = world.heap();
-    let blocks: Vec<_> = (0..64).map(|_| heap.allocate(1000, 1).start).collect();
-    let first = *blocks.iter().min().expect("there are some");
-    let (_, (_, class)) = at(heap, first);
-    let right = first.wrapping_add(block_bytes(class));
-    assert!(blocks.contains(&right) && first == span_of(&world, first).start());
+    let blocks: Vec<_> = (0..256).map(|_| heap.allocate(1000, 1).start).collect();
+    let (_, (_, class)) = at(heap, blocks[0]);
+    let right_of = |block: *mut u8| block.wrapping_add(block_bytes(class));
+    let is_first = |block: *mut u8| block == span_of(&world, block).start() && blocks.contains(&right_of(block));
+    let first = *blocks.iter().find(|&&block| is_first(block)).expect("some spans are used up");
+    let right = right_of(first);
     for block in [first, right] {
         assert!(examine_own(heap, (block, class), Claim::NOTHING).is_some());
         assert_eq!(seen::take(), []);

@@ -18,3 +18,21 @@ fn what_chooses_among_free_blocks_is_random_in_every_bit() {
         assert_ne!(draw(watch), draw(of_another));
     }
 }
+
+#[test]
+fn short_blocks_that_are_allocated_one_after_the_other_are_near_each_other_but_not_in_order() {
+    let world = watched();
+    let heap = world.heap();
+    // From random places of a word they would be 850, 1350, 1880, 1790 and 2530 bytes apart.
+    for (size, most) in [(20, 500), (40, 1000), (60, 1200), (100, 1200), (200, 1900)] {
+        let blocks: Vec<*mut u8> = (0..2000).map(|_| allocate(heap, size)).collect();
+        let bytes = block_bytes(class_of((size + TRAILER_BYTES).max(LEAST_BLOCK_BYTES)));
+        let step = |pair: &[*mut u8]| pair[1].addr().wrapping_sub(pair[0].addr()) as isize;
+        let steps: Vec<isize> = blocks.windows(2).map(step).collect();
+        let mean = steps.iter().map(|step| step.unsigned_abs()).sum::<usize>() / steps.len();
+        assert!(mean < most, "{size}: {mean} bytes from one block to the next, on average");
+        let n_next = steps.iter().filter(|&&step| step == bytes as isize).count();
+        assert!(n_next < blocks.len() / 2, "{size}: {n_next} blocks are the right neighbour of the one before");
+        blocks.into_iter().for_each(|block| free(heap, block));
+    }
+}

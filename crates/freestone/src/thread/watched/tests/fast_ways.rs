@@ -213,7 +213,7 @@ fn a_magazine_gives_blocks_until_it_has_few_and_all_that_have_waited() {
     assert!(chosen != block(100) && magazine.len() == least - 1);
     assert!(magazine.iter().any(|other| other == block(100)), "it took the place of the one that was chosen");
     assert_eq!(waiting.iter().collect::<Vec<_>>(), [block(101)]);
-    while magazine.take(0).is_some() {}
+    while magazine.take(class, 0).is_some() {}
     assert!(waiting.pop(class, true).is_some() && watch.choose(class).is_none());
     waiting.push(block(102), 64, class);
     waiting.push(block(103), 128 << 10, crate::thread::watched::quarantine::OTHERS);
