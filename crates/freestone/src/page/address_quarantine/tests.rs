@@ -157,6 +157,7 @@ fn the_quarantine_gives_way_when_address_space_is_short() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "allocates 40,000 blocks")]
 fn guards_give_way_to_spans_when_address_space_is_short() {
     let filled = |level| {
         let world = World::hardened(1024, level);

@@ -88,3 +88,28 @@ fn nothing_is_taken_ahead_under_a_hard_limit() {
         give_back(&world, &mut ahead);
     }
 }
+
+#[test]
+fn what_goes_back_unused_did_not_come_out_fresh() {
+    let world = world_that_stays_dirty();
+    let mut ahead = RunsAhead::NONE;
+    assert!(world.shared.pages.allocate_span(&mut ahead, Pages(1), 8).is_some());
+    assert_eq!((ahead.n(), world.shared.pages.stats().fresh_bytes), (7, 1 << 16));
+    give_back(&world, &mut ahead);
+    assert_eq!((ahead.n(), world.shared.pages.stats().fresh_bytes), (0, 1 << 16));
+}
+
+/// Three pages that are apart are all that is left.
+#[test]
+fn where_there_is_no_room_for_several_runs_one_is_taken_and_none_is_ahead() {
+    let world = world_that_stays_dirty();
+    let pages = &world.shared.pages;
+    world.os().limit_committed(8 << 20);
+    let one = || pages.allocate(Pages(1), Pages(1), Kind::Large).map(|run| Extent::new(run.page, run.pages));
+    let runs: Vec<Extent> = core::iter::from_fn(one).collect();
+    runs.iter().step_by(2).take(3).for_each(|&run| pages.free(OwnedRun::taken(run)));
+    pages.purge();
+    let mut ahead = RunsAhead::NONE;
+    assert!(pages.allocate_span(&mut ahead, Pages(1), 8).is_some());
+    assert_eq!((ahead.n(), pages.stats().small_pages), (0, 1));
+}

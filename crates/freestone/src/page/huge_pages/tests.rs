@@ -92,6 +92,18 @@ fn the_request_for_huge_pages_is_withdrawn_where_a_block_becomes_small_spans() {
     world.check().unwrap();
 }
 
+#[test]
+fn a_block_that_takes_a_run_with_a_request_has_its_mark() {
+    let world = World::new(4096);
+    world.os().give_huge_pages(HUGE_BYTES);
+    world.shared.pages.free(allocate(&world, 128));
+    let block = allocate(&world, 128);
+    assert!(has_marks(&world));
+    world.shared.pages.free(block);
+    world.shared.pages.purge();
+    assert_eq!((world.os().huge_bytes(), has_marks(&world)), (0, false));
+}
+
 /// A later owner of the run withdraws it.
 #[test]
 fn a_run_stays_marked_where_the_request_could_not_be_withdrawn() {

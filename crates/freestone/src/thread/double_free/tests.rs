@@ -192,12 +192,12 @@ fn a_block_that_was_never_allocated_is_reported_if_it_has_a_mark() {
 fn a_program_whose_data_equals_the_mark_is_never_accused() {
     let world = world();
     let (heap, other, explicit) = (world.heap(), world.heap(), world.explicit_heap());
-    for bytes in [16, 48, 4096] {
+    for &bytes in if cfg!(miri) { &[48][..] } else { &[16, 48, 4096] } {
         let mark = heap.allocate(bytes, 1).start;
         free(heap, mark);
         // SAFETY: the block lies in the heap's memory.
         let word = unsafe { mark.cast::<u64>().wrapping_add(1).read() };
-        for place in [0, 1, 1 << 31, u64::from(u32::MAX)] {
+        for place in [0, 1, 1 << 31, u64::from(u32::MAX)].into_iter().step_by(if cfg!(miri) { 3 } else { 1 }) {
             let word = word & u64::from(u32::MAX) | place << 32;
             let all = blocks(heap, bytes, 100);
             let of_explicit = blocks(explicit.enter().own(), bytes, 10);

@@ -18,6 +18,7 @@ fn no_number_is_given_out_twice_before_all_were_given_out_once() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "counts 2^23 numbers")]
 fn once_all_numbers_were_given_out_those_in_use_are_skipped() {
     let mut generations = near_the_end();
     (0..3).for_each(|_| _ = generations.draw(|_| true));
@@ -27,6 +28,7 @@ fn once_all_numbers_were_given_out_those_in_use_are_skipped() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "counts 2^23 numbers")]
 fn each_half_starts_again_at_its_own_first() {
     let mut generations = near_the_end();
     (0..3).for_each(|_| assert!(!generations.draw(|_| false).is_explicit()));

@@ -55,7 +55,7 @@ fn an_explicit_heap_takes_no_orphaned_blocks() {
 fn blocks_freed_before_their_explicit_heap_was_deleted_never_come_back() {
     let world = World::new(4096);
     let heap = world.heap();
-    for round in 0..20 {
+    for round in 0..if cfg!(miri) { 1 } else { 20 } {
         let explicit = world.explicit_heap();
         let blocks: Vec<_> = (0..20).map(|_| allocate_in(explicit)).collect();
         blocks.into_iter().for_each(|block| free(heap, block));
@@ -160,7 +160,7 @@ proptest! {
     /// and another begins, and an explicit heap without live blocks is deleted and made anew.
     #[test]
     fn explicit_heaps_live_beside_thread_heaps(
-        stream in any_stream(24, if cfg!(miri) { 40 } else { 400 }, vec![0]),
+        stream in any_stream(24, if cfg!(miri) { 15 } else { 400 }, vec![0]),
         turns in proptest::collection::vec((0usize..4, 0u8..40), 400),
         bin_max in 1u32..=8,
     ) {

@@ -195,6 +195,28 @@ fn blocks_of_rusts_allocator_are_sampled_where_their_frees_are_noticed() {
 }
 
 #[test]
+fn a_free_that_brings_no_block_is_kept_out_of_a_countdown_that_was_drawn() {
+    let world = world(FAR, "default", 1);
+    let heap = world.heap();
+    set_left(heap, 5);
+    count_free_beside(heap, class());
+    assert_eq!(left(heap, class()), Some(6));
+    let at = &heap.heap().profile_countdowns().at[class()];
+    at.set(0);
+    count_free_beside(heap, class());
+    assert_eq!(at.get(), 0);
+}
+
+#[test]
+fn another_heap_in_the_record_begins_with_no_session() {
+    let world = world(FAR, "default", 1);
+    let heap = world.heap();
+    set_left(heap, 5);
+    heap.heap().profile_countdowns().begin();
+    assert_eq!(heap.heap().profile_countdowns().session.get(), 0);
+}
+
+#[test]
 fn a_session_forgets_what_was_drawn_in_the_one_before() {
     let world = world(FAR, "default", 1);
     let heap = world.heap();
