@@ -199,10 +199,10 @@ fn behind_the_last_word_of_a_chunk_is_nothing_of_the_chunk_before() {
     // So far apart that it takes a word of eight bytes, the only ones that bring no zero byte with them.
     let (encoder, far) = (Encoder::new(0, 0), 0x5800_0000_0000);
     encoder.free(0x7000_0000_0000, |_| ());
-    assert_eq!(encoder.small_in_a_word(Kind::C, 10, far).unwrap().len, 8);
-    assert!(allocate_small(&recorder, to, Kind::C, 10, block(far)));
+    assert_eq!(encoder.small_in_a_word(Kind::C, 11, far).unwrap().len, 8);
+    assert!(allocate_small(&recorder, to, Kind::C, 11, block(far)));
     let events = recording.chunks().pop().unwrap().2;
-    assert_eq!(events.last().unwrap().1, What::Allocate { kind: Kind::C, size: 10, align_log2: 0, block: far as u64 });
+    assert_eq!(events.last().unwrap().1, What::Allocate { kind: Kind::C, size: 11, align_log2: 0, block: far as u64 });
 }
 
 #[test]
