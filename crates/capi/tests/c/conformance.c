@@ -395,6 +395,10 @@ static void questions(void) {
     EXPECT(mallopt(-3, 1 << 20) == 1);
     memset(block, 1, 1 << 20);
     free(block);
+    /* Small ones: with `harden=full` the memory of a large one is given back when it is freed. */
+    static void *small[8000];
+    for (int i = 0; i < 8000; i++) small[i] = memset(malloc(500), 1, 500);
+    for (int i = 0; i < 8000; i++) free(small[i]);
     EXPECT(malloc_trim(0) == 1);
     char *text = NULL;
     size_t length = 0;
