@@ -1,7 +1,7 @@
 //! Spans of which no block is out any more: a thread that empties one leaves it in a list, without the lock, and who takes the lock next frees all.
 //!
 //! ```text
-//!  emptied ─▶ list ── the next lock, or the list is long ─▶ dirty
+//!  emptied ─▶ list ── the next lock, the list is long, or time to look for what has expired ─▶ dirty
 //! ```
 //!
 //! So a mass of frees does not take the lock for each span. Everything that takes the lock finds the runs free, whatever it takes it for: nobody sees that they were
@@ -11,19 +11,23 @@
 //! list's.
 
 use crate::page::page_heap::{PageHeap, StateGuard};
+use crate::page::policy::large_cache_share::check_interval;
 use crate::page::runs::FreeState;
 use crate::page::state::State;
 use crate::span::{Entry, Kind, OwnedSpan};
 use freestone_os::Os;
 
 impl<O: Os> PageHeap<O> {
-    /// Frees a span of which no block is out: at the latest, when the lock is next taken.
+    /// Frees a span of which no block is out: at the latest, when the lock is next taken. Now and then purges what has expired, too: a program without a
+    /// background thread may make no other call that does.
     pub(crate) fn free_span(&self, span: OwnedSpan<'_>) {
         debug_assert_eq!(span.n_out.get(), 0, "the program has blocks of the span");
         let now = self.now();
         span.set_entries(Entry::NONE);
         span.dirty_since_ms.set(now.0);
-        if self.emptied.push(span) || self.decay().is_some_and(|decay| decay.0 == 0) {
+        let is_long = self.emptied.push(span);
+        let is_time = self.decay().is_some_and(|decay| self.emptied.begin_look(now, check_interval(decay)));
+        if is_long || is_time {
             self.finish(self.lock(), now);
         } else {
             self.ahead.note_dirtied();

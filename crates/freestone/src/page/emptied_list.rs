@@ -3,7 +3,7 @@
 use crate::span::{OwnedSpan, PageIndex};
 use freestone_base::stack::Stack;
 use freestone_base::sync::{AtomicU32, Ordering};
-use freestone_base::units::Pages;
+use freestone_base::units::{Millis, Moment, Pages};
 
 /// The most pages that wait: 4 MiB. Who frees them holds the lock for as many short steps.
 pub(super) const MOST: Pages = Pages(64);
@@ -19,12 +19,14 @@ pub(super) struct Emptied {
     pages: AtomicU32,
     /// With how many it is emptied.
     most: AtomicU32,
+    /// When a thread that listed a span last looked for what has expired.
+    looked_ms: AtomicU32,
 }
 
 impl Emptied {
     /// An empty list.
     pub(super) const fn new() -> Self {
-        Self { first: Stack::new(), pages: AtomicU32::new(0), most: AtomicU32::new(0) }
+        Self { first: Stack::new(), pages: AtomicU32::new(0), most: AtomicU32::new(0), looked_ms: AtomicU32::new(0) }
     }
 
     /// Lists a span. Returns whether so much is listed that the list should be emptied.
@@ -33,6 +35,15 @@ impl Emptied {
         let n = self.pages.fetch_add(pages, Ordering::Relaxed).wrapping_add(pages);
         self.first.push(span.page().0, |next| span.next.set(PageIndex(next)));
         n >= self.most.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is time to look for what has expired, `period` after the last look; if so that counts as done.
+    pub(super) fn begin_look(&self, now: Moment, period: Millis) -> bool {
+        let is_due = now.since(Moment(self.looked_ms.load(Ordering::Relaxed))) >= period;
+        if is_due {
+            self.looked_ms.store(now.0, Ordering::Relaxed);
+        }
+        is_due
     }
 
     /// Sets how much may wait while `dirty` pages are dirty and `bound` may be.

@@ -68,15 +68,30 @@ proptest! {
 #[test]
 fn a_span_that_waits_is_as_old_as_its_free() {
     let world = World::new(4096);
-    let runs = [1, 1].map(|pages| allocate(&world, pages));
-    free(&world, runs[0]);
+    let runs = [1; 2].map(|pages| allocate(&world, pages));
     world.os().advance_ms(2000);
-    // The first free sets how many may wait.
+    // The first free sets how many may wait, and looks for what has expired.
+    free(&world, runs[0]);
     free(&world, runs[1]);
     assert_eq!(listed(&world), 1);
     world.os().advance_ms(2000);
     world.shared.pages.purge_due_now();
     assert_eq!((world.shared.pages.stats().dirty_pages, world.shared.pages.stats().purged_bytes), (0, 2 << 16));
+}
+
+/// A thread that goes on emptying a span now and then, as the upkeep of a heap does, may make no other call that takes the lock.
+#[test]
+fn what_has_expired_is_purged_when_another_span_is_emptied_however_few_wait() {
+    let world = World::new(4096);
+    let runs = [1; 20].map(|pages| allocate(&world, pages));
+    for (n, run) in (0..).zip(runs) {
+        free(&world, run);
+        // Looked at without the lock, which would free what waits.
+        let waiting = listed(&world);
+        let dirty = world.shared.pages.state.lock().runs.counts().of(Kind::Dirty).0;
+        assert!(dirty + waiting <= 4, "{dirty} pages are dirty and {waiting} wait, of {n}");
+        world.os().advance_ms(400);
+    }
 }
 
 #[test]
