@@ -21,8 +21,9 @@ const WAIT_MOST: Millis = Millis(1000);
 /// Large blocks that take fewer clean pages than 1 MiB have nothing purged in exchange: there are many of them, and they fit what is dirty soon.
 const EXCHANGED_LEAST: Pages = Pages(16);
 
-/// The most runs that are taken out at once, so that the lock is taken once for all.
-const AT_ONCE: usize = 64;
+/// The most runs that are taken out at once, so that the lock is taken once for all. They are on the stack of the thread that purges: more would touch another
+/// OS page of the stack of each.
+const AT_ONCE: usize = 16;
 
 /// About the most pages of them, 4 MiB: no thread can use them meanwhile.
 const AT_ONCE_PAGES: Pages = Pages(64);
