@@ -211,30 +211,27 @@ impl Watched {
     }
 }
 
-/// Memory becomes dirty while the background thread falls asleep: it is given back all the same.
-#[test]
-fn the_background_thread_misses_no_dirty_memory() {
-    loom::model(|| {
+/// What `happens` while the background thread falls asleep makes memory dirty: it is given back all the same.
+fn the_background_thread_does_not_miss(happens: fn(&Watched)) {
+    loom::model(move || {
         let watched = Watched::new();
         let other = Arc::clone(&watched);
         let thread = loom::thread::spawn(move || other.run(|_, purged| purged > 0));
-        *watched.dirty.lock().unwrap() += 1;
+        happens(&watched);
         watched.wake_for_dirty();
         thread.join().unwrap();
     });
 }
 
-/// A span is emptied, without the lock, while the background thread falls asleep: it is given back all the same.
+#[test]
+fn the_background_thread_misses_no_dirty_memory() {
+    the_background_thread_does_not_miss(|watched| *watched.dirty.lock().unwrap() += 1);
+}
+
+/// It is listed without the lock.
 #[test]
 fn the_background_thread_misses_no_emptied_span() {
-    loom::model(|| {
-        let watched = Watched::new();
-        let other = Arc::clone(&watched);
-        let thread = loom::thread::spawn(move || other.run(|_, purged| purged > 0));
-        watched.emptied.push(1, |_| {});
-        watched.wake_for_dirty();
-        thread.join().unwrap();
-    });
+    the_background_thread_does_not_miss(|watched| watched.emptied.push(1, |_| {}));
 }
 
 /// Another thread ends the background thread: it sets the state, wakes it and joins it. The state orders nothing else: the wake-up must.

@@ -208,12 +208,17 @@ impl TraceFile {
             end_us: 0,
             command: process::command_line(&mut buffer),
         };
-        let start = self.open_again(path).and_then(|open| open.map(0, file::HEADER_BYTES))?;
+        let start = self.map_header(path)?;
         // SAFETY: the header is mapped, zero, and this function's alone until it is unmapped below.
         header.write(unsafe { &mut *start.cast::<[u8; file::HEADER_BYTES]>() });
         // SAFETY: it was mapped above, with this length, and the reference to it is gone.
         unsafe { growing_file::unmap(start, file::HEADER_BYTES) };
         Ok(())
+    }
+
+    /// Maps the file's header.
+    fn map_header(&self, path: &PathValue) -> Result<*mut u8, Errno> {
+        self.open_again(path)?.map(0, file::HEADER_BYTES)
     }
 
     /// Opens the file, for one part.
@@ -236,7 +241,7 @@ impl TraceFile {
     }
 
     fn with_header(&self, path: &PathValue, change: impl FnOnce(&MappedHeader)) {
-        if let Ok(start) = self.open_again(path).and_then(|open| open.map(0, file::HEADER_BYTES)) {
+        if let Ok(start) = self.map_header(path) {
             change(&MappedHeader(start));
             // SAFETY: it was mapped above, with this length, and `change` is done with it.
             unsafe { growing_file::unmap(start, file::HEADER_BYTES) };
