@@ -14,11 +14,12 @@
 //! The fake keeps a state for each OS page, and a transition that no kernel would allow panics the test.
 
 use crate::{Errno, GuardBy};
-use alloc::vec::Vec;
+use core::ops::Range;
 #[cfg(not(shuttle))]
 use freestone_base::lock::{Guard, Lock, Spin};
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_base::units::PAGE_BYTES;
+use page_set::PageSet;
 
 /// The state behind a lock: one call at a time.
 #[cfg(not(shuttle))]
@@ -76,13 +77,13 @@ struct State {
     /// Whether a call that fails does half its work first.
     half_way: bool,
     /// OS pages that another part of the program has mapped.
-    taken: Vec<bool>,
+    taken: PageSet,
     /// Start of the allocation that the address range lies in.
     memory: usize,
     address_range: usize,
-    committed: Vec<bool>,
+    committed: PageSet,
     /// OS pages that have been committed at some time.
-    known: Vec<bool>,
+    known: PageSet,
     now_ms: u64,
     n_calls: u64,
     failure: Option<Failure>,
@@ -91,10 +92,11 @@ struct State {
     prefaulted_bytes: u64,
     purge_keeps_contents: bool,
     huge_page_bytes: usize,
-    huge: Vec<bool>,
+    huge: PageSet,
     all_resident: bool,
     huge_unasked: bool,
-    guarded: Vec<Option<GuardBy>>,
+    guarded_by_marker: PageSet,
+    guarded_by_rights: PageSet,
     has_no_markers: bool,
     most_guarded_by_rights: Option<usize>,
     most_committed: Option<usize>,
@@ -103,6 +105,19 @@ struct State {
 }
 
 impl State {
+    /// The pages that are guarded by these means.
+    fn guarded(&mut self, by: GuardBy) -> &mut PageSet {
+        match by {
+            GuardBy::Marker => &mut self.guarded_by_marker,
+            GuardBy::Rights => &mut self.guarded_by_rights,
+        }
+    }
+
+    /// Whether a page of a range is guarded.
+    fn is_guarded(&self, pages: Range<usize>) -> bool {
+        self.guarded_by_marker.has_any(pages.clone()) || self.guarded_by_rights.has_any(pages)
+    }
+
     /// The same numbers in every test.
     fn draw(&mut self) -> u64 {
         self.n_random += 1;
@@ -186,7 +201,7 @@ impl Fake {
     /// Bytes committed now.
     #[must_use]
     pub fn committed_bytes(&self) -> usize {
-        self.lock().committed.iter().filter(|&&page| page).count() * self.os_page_bytes
+        self.lock().committed.len() * self.os_page_bytes
     }
 
     /// Makes purges succeed without clearing the memory, as some emulators do.
@@ -214,7 +229,7 @@ impl Fake {
     /// Bytes for which huge pages are requested now.
     #[must_use]
     pub fn huge_bytes(&self) -> usize {
-        self.lock().huge.iter().filter(|&&page| page).count() * self.os_page_bytes
+        self.lock().huge.len() * self.os_page_bytes
     }
 
     /// Gives huge pages without a request.
@@ -235,7 +250,7 @@ impl Fake {
     /// Bytes guarded now by these means.
     #[must_use]
     pub fn guarded_bytes(&self, by: GuardBy) -> usize {
-        self.lock().guarded.iter().filter(|&&page| page == Some(by)).count() * self.os_page_bytes
+        self.lock().guarded(by).len() * self.os_page_bytes
     }
 
     /// Whether the OS page with this address is guarded.
@@ -243,7 +258,7 @@ impl Fake {
     pub fn is_guarded(&self, at: *const u8) -> bool {
         let state = self.lock();
         let page = (at.addr() - state.address_range) / self.os_page_bytes;
-        state.guarded.get(page).copied().flatten().is_some()
+        state.is_guarded(page..page + 1)
     }
 
     #[cfg(not(shuttle))]
@@ -284,7 +299,7 @@ impl Fake {
     }
 
     /// The OS pages of a part of the address range.
-    fn pages(&self, state: &State, at: *mut u8, bytes: usize) -> core::ops::Range<usize> {
+    fn pages(&self, state: &State, at: *mut u8, bytes: usize) -> Range<usize> {
         let offset = at.addr().checked_sub(state.address_range).expect("the range starts inside the address range");
         assert!(offset % self.os_page_bytes == 0 && bytes % self.os_page_bytes == 0 && bytes > 0);
         assert!(offset + bytes <= self.range_bytes, "the range ends inside the address range");
@@ -293,6 +308,7 @@ impl Fake {
 }
 
 mod calls;
+mod page_set;
 
 #[cfg(test)]
 mod tests;

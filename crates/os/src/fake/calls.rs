@@ -5,6 +5,7 @@
 //! The address range is one zeroed allocation that is freed or kept with the `Fake`, so committed memory can be used. Parts of it are checked to
 //! lie inside it before they are written to.
 
+use super::page_set::PageSet;
 use super::{Fake, State};
 use crate::{Errno, GuardBy, NotMoved, Os, Prefault, Target};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
@@ -28,7 +29,7 @@ struct Spare {
     range_bytes: usize,
 }
 
-/// How many bytes, or states of pages, are written and compared at once.
+/// How many bytes are compared at once.
 const PIECE: usize = 1024;
 
 // SAFETY: memory comes from one live allocation and is zero where it is not committed: it starts so, and `release` and
@@ -50,15 +51,12 @@ unsafe impl Os for Fake {
         if state.address_range == 0 {
             state.memory = self.zeroed_memory()?;
             state.address_range = state.memory.next_multiple_of(PAGE_BYTES);
-            let none = alloc::vec![false; self.range_bytes / self.os_page_bytes];
-            state.committed.clone_from(&none);
-            state.known.clone_from(&none);
-            state.huge.clone_from(&none);
-            // By pieces: one at a time takes Miri half a second.
-            while state.guarded.len() < none.len() {
-                let n = (none.len() - state.guarded.len()).min(PIECE);
-                state.guarded.extend_from_slice(&[None; PIECE][..n]);
-            }
+            let none = PageSet::with_room(self.range_bytes / self.os_page_bytes);
+            state.committed = none.clone();
+            state.known = none.clone();
+            state.huge = none.clone();
+            state.guarded_by_marker = none.clone();
+            state.guarded_by_rights = none.clone();
             state.taken = none;
         }
         Some(freestone_base::ptr::from_exposed(state.address_range))
@@ -67,17 +65,16 @@ unsafe impl Os for Fake {
     unsafe fn commit(&self, at: *mut u8, bytes: usize, _lazily: bool) -> Result<(), Errno> {
         let mut state = self.call()?;
         let pages = self.pages(&state, at, bytes);
-        if pages.clone().any(|page| state.committed[page] || state.taken[page]) {
+        if state.committed.has_any(pages.clone()) || state.taken.has_any(pages.clone()) {
             return Err(Errno::EXIST);
         }
         if let Some(most) = state.most_committed {
-            let all = state.committed.iter().filter(|&&page| page).count() * self.os_page_bytes;
-            if all + bytes > most {
+            if state.committed.len() * self.os_page_bytes + bytes > most {
                 return Err(Errno::NOMEM);
             }
         }
-        state.known[pages.clone()].fill(true);
-        state.committed[pages].fill(true);
+        state.known.set(pages.clone(), true);
+        state.committed.set(pages, true);
         Ok(())
     }
 
@@ -93,7 +90,7 @@ unsafe impl Os for Fake {
         // SAFETY: the range is committed, so it is inside the address range, and its contents are not needed.
         let mut state = self.call_or_half_way(|_| unsafe { at.write_bytes(0, self.half(bytes)) })?;
         let pages = self.pages(&state, at, bytes);
-        assert!(state.committed[pages].iter().all(|&page| page), "purging memory that is not committed");
+        assert!(state.committed.has_all(pages), "purging memory that is not committed");
         state.purged_bytes += bytes as u64;
         state.longest_purge_bytes = state.longest_purge_bytes.max(bytes);
         if !state.purge_keeps_contents {
@@ -122,7 +119,7 @@ unsafe impl Os for Fake {
             if state.failure.is_some_and(|plan| plan.errno == Errno::EXIST) {
                 target = Target::Taken;
                 let pages = self.pages(state, to, bytes);
-                state.taken[pages].fill(true);
+                state.taken.set(pages, true);
             }
         });
         let state = state.map_err(|errno| NotMoved { errno, target })?;
@@ -130,8 +127,8 @@ unsafe impl Os for Fake {
             [(from, "moving memory that is not committed"), (to, "moving to a range that is not committed")]
         {
             let pages = self.pages(&state, at, bytes);
-            assert!(state.committed[pages.clone()].iter().all(|&page| page), "{what}");
-            assert!(state.guarded[pages].iter().all(Option::is_none), "moving guarded memory");
+            assert!(state.committed.has_all(pages.clone()), "{what}");
+            assert!(!state.is_guarded(pages), "moving guarded memory");
         }
         // SAFETY: both ranges are inside the address range (checked by `pages`), do not overlap, and no other code uses them.
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
@@ -143,8 +140,8 @@ unsafe impl Os for Fake {
     unsafe fn prefault(&self, at: *mut u8, bytes: usize, _how: Prefault) -> Result<(), Errno> {
         let mut state = self.call()?;
         let pages = self.pages(&state, at, bytes);
-        assert!(state.committed[pages.clone()].iter().all(|&page| page), "prefaulting memory that is not committed");
-        assert!(state.guarded[pages].iter().all(Option::is_none), "prefaulting guarded memory");
+        assert!(state.committed.has_all(pages.clone()), "prefaulting memory that is not committed");
+        assert!(!state.is_guarded(pages), "prefaulting guarded memory");
         state.prefaulted_bytes += bytes as u64;
         Ok(())
     }
@@ -152,14 +149,13 @@ unsafe impl Os for Fake {
     unsafe fn guard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
         let mut state = self.call()?;
         let pages = self.pages(&state, at, bytes);
-        assert!(state.committed[pages.clone()].iter().all(|&page| page), "guarding memory that is not committed");
-        assert!(state.guarded[pages.clone()].iter().all(Option::is_none), "guarding memory twice");
+        assert!(state.committed.has_all(pages.clone()), "guarding memory that is not committed");
+        assert!(!state.is_guarded(pages.clone()), "guarding memory twice");
         if by == GuardBy::Marker && state.has_no_markers {
             return Err(Errno::INVAL);
         }
         if let (GuardBy::Rights, Some(most)) = (by, state.most_guarded_by_rights) {
-            let all = state.guarded.iter().filter(|&&page| page == Some(by)).count() * self.os_page_bytes;
-            if all + bytes > most {
+            if state.guarded(by).len() * self.os_page_bytes + bytes > most {
                 return Err(Errno::NOMEM);
             }
         }
@@ -167,15 +163,15 @@ unsafe impl Os for Fake {
             // SAFETY: the range is inside the address range (checked by `pages`), and no code uses it.
             unsafe { at.write_bytes(0, bytes) };
         }
-        state.guarded[pages].fill(Some(by));
+        state.guarded(by).set(pages, true);
         Ok(())
     }
 
     unsafe fn unguard(&self, at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
         let mut state = self.call()?;
         let pages = self.pages(&state, at, bytes);
-        assert!(state.guarded[pages.clone()].iter().all(|&page| page == Some(by)), "ending what is not guarded so");
-        state.guarded[pages].fill(None);
+        assert!(state.guarded(by).has_all(pages.clone()), "ending what is not guarded so");
+        state.guarded(by).set(pages, false);
         Ok(())
     }
 
@@ -190,11 +186,11 @@ unsafe impl Os for Fake {
     fn advise_huge(&self, at: *mut u8, bytes: usize, wanted: bool) -> Result<(), Errno> {
         let mut state = self.call_or_half_way(|state| {
             let pages = self.pages(state, at, bytes);
-            state.huge[pages.start..pages.start + pages.len() / 2].fill(wanted);
+            state.huge.set(pages.start..pages.start + pages.len() / 2, wanted);
         })?;
         let pages = self.pages(&state, at, bytes);
-        assert!(state.committed[pages.clone()].iter().all(|&page| page), "advising about memory that is not committed");
-        state.huge[pages].fill(wanted);
+        assert!(state.committed.has_all(pages.clone()), "advising about memory that is not committed");
+        state.huge.set(pages, wanted);
         Ok(())
     }
 
@@ -232,16 +228,17 @@ impl Fake {
     #[must_use]
     pub fn is_untouched_outside(&self) -> bool {
         let state = self.lock();
-        let is_out = |&page: &usize| state.known[page] && (!state.committed[page] || state.guarded[page].is_some());
-        let was_committed = (0..state.committed.len()).filter(is_out);
+        let was_committed = state.known.without(&state.committed);
+        let guarded =
+            [&state.guarded_by_marker, &state.guarded_by_rights].into_iter().flat_map(|guarded| guarded.pages());
         let is_zero = |page: usize| {
             let start = freestone_base::ptr::from_exposed::<u8>(state.address_range + page * self.os_page_bytes);
             // SAFETY: the page is inside the address range, which is one allocation, and no code writes to memory that is not committed.
             let bytes = unsafe { core::slice::from_raw_parts(start, self.os_page_bytes) };
-            // By pieces, as above.
+            // By pieces: one byte at a time takes Miri long.
             bytes.chunks(PIECE).all(|piece| *piece == [0; PIECE][..piece.len()])
         };
-        was_committed.into_iter().all(is_zero)
+        was_committed.chain(guarded).all(is_zero)
     }
 
     /// Memory for the address range, and for aligning it here: the allocator would write to every byte of an aligned allocation to zero it.
@@ -263,14 +260,10 @@ impl Fake {
     /// Clears all that has ever been committed.
     fn clear(&self) {
         let state = self.lock();
-        let mut at = state.address_range;
-        for pages in state.known.chunk_by(|one, next| one == next) {
-            let bytes = pages.len() * self.os_page_bytes;
-            if pages[0] {
-                // SAFETY: the pages are inside the address range, which nothing uses after its kernel.
-                unsafe { freestone_base::ptr::from_exposed::<u8>(at).write_bytes(0, bytes) };
-            }
-            at += bytes;
+        for page in state.known.pages() {
+            let start = freestone_base::ptr::from_exposed::<u8>(state.address_range + page * self.os_page_bytes);
+            // SAFETY: the page is inside the address range, which nothing uses after its kernel.
+            unsafe { start.write_bytes(0, self.os_page_bytes) };
         }
     }
 
@@ -280,9 +273,10 @@ impl Fake {
     /// - No code uses the range any more.
     unsafe fn unmap(&self, state: &mut State, at: *mut u8, bytes: usize) {
         let pages = self.pages(state, at, bytes);
-        state.committed[pages.clone()].fill(false);
-        state.huge[pages.clone()].fill(false);
-        state.guarded[pages].fill(None);
+        state.committed.set(pages.clone(), false);
+        state.huge.set(pages.clone(), false);
+        state.guarded_by_marker.set(pages.clone(), false);
+        state.guarded_by_rights.set(pages, false);
         // SAFETY: the range is inside the address range (checked by `pages`), and no code uses it any more.
         unsafe { at.write_bytes(0, bytes) };
     }
@@ -294,9 +288,9 @@ impl Drop for Fake {
         if memory == 0 {
             return;
         }
-        let n_known = || self.lock().known.iter().filter(|&&page| page).count();
-        // A test that fails may have written where nothing has been committed. Miri takes a second to count.
-        if !cfg!(miri) && !std::thread::panicking() && n_known() * self.os_page_bytes <= CLEARED_MAX {
+        let known_bytes = self.lock().known.len() * self.os_page_bytes;
+        // A test that fails may have written where nothing has been committed. Miri sees accesses to memory that has been freed.
+        if !cfg!(miri) && !std::thread::panicking() && known_bytes <= CLEARED_MAX {
             self.clear();
             let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
             if spare.len() < SPARE_MAX {

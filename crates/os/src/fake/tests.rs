@@ -1,6 +1,7 @@
 use super::*;
 use crate::test_range::TestRange;
 use crate::{Errno, NotMoved, Os, Target};
+use alloc::vec::Vec;
 
 const OS_PAGE: usize = 4096;
 
