@@ -47,8 +47,8 @@ fn main() {
     assert!(zeros.iter().all(|&byte| byte == 0), "memory that was used before is zero again");
     drop(zeros);
     ALLOCATOR.purge();
-    // SAFETY: no block of the heap is used after it is dropped.
     #[allow(unsafe_code, reason = "whoever makes a heap promises that")]
+    // SAFETY: no block of the heap is used after it is dropped.
     let heap = unsafe { freestone::Heap::new() }.expect("memory for a heap");
     assert!(heap.allocate(std::alloc::Layout::new::<[u64; 100]>()).is_some());
     println!("Freestone serves this program: {} bytes live", ALLOCATOR.stats().live);

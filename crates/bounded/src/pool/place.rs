@@ -214,11 +214,11 @@ impl Plan {
     /// - The `bytes` at `region` are the pool's alone, and zero if `is_zero`.
     unsafe fn blocks(self, region: NonNull<u8>, bytes: usize, is_zero: bool) -> Result<Blocks, Error> {
         match (self.is_shared, is_zero) {
+            #[cfg(target_has_atomic = "64")]
             // SAFETY: the region is the pool's alone, and zero (this function's contract).
-            #[cfg(target_has_atomic = "64")]
             (true, true) => unsafe { SharedPool::new_zeroed_at(self.shape, region, bytes) }.map(Blocks::Shared),
-            // SAFETY: the region is the pool's alone.
             #[cfg(target_has_atomic = "64")]
+            // SAFETY: the region is the pool's alone.
             (true, false) => unsafe { SharedPool::new_at(self.shape, region, bytes) }.map(Blocks::Shared),
             // SAFETY: the region is the pool's alone, and zero.
             (_, true) => unsafe { FixedPool::new_zeroed_at(self.shape, region, bytes) }.map(of_one_thread),

@@ -165,9 +165,9 @@ impl Replay {
         let (mut done, mut checksum) = (0, 0_u64);
         while done < n_records {
             let n = (n_records - done).min(PART as u64) as usize;
+            let start = buffer.as_ptr().cast_mut().cast::<u8>();
             // SAFETY: the buffer is mapped, this thread's alone, and has room for `PART` records of bytes.
-            let bytes =
-                unsafe { std::slice::from_raw_parts_mut(buffer.as_ptr().cast_mut().cast::<u8>(), n * RECORD_BYTES) };
+            let bytes = unsafe { std::slice::from_raw_parts_mut(start, n * RECORD_BYTES) };
             if self.plan.read_exact_at(bytes, offset + done * RECORD_BYTES as u64).is_err() {
                 broken("the plan is cut short");
             }

@@ -10,8 +10,8 @@ pub(crate) use crate::pthread::{Handle, join, start};
 
 /// Names the calling thread, for debuggers.
 pub fn set_name(name: &CStr) {
-    // SAFETY: the name is a C string.
     #[cfg(target_vendor = "apple")]
+    // SAFETY: the name is a C string.
     unsafe {
         libc::pthread_setname_np(name.as_ptr())
     };
