@@ -4,8 +4,10 @@ use crate::config::Harden;
 use crate::thread::explicit::ExplicitHeap;
 use freestone_base::units::Pages;
 use std::boxed::Box;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
-use std::thread;
+use std::{fs, thread};
 
 /// One thread of a process forks at a time.
 static ONE_FORK: Mutex<()> = Mutex::new(());
@@ -78,6 +80,18 @@ fn locks_are_released_with_the_outermost_fork_and_no_sooner() {
     }
 }
 
+/// The folder of this thread in `/proc`.
+fn thread_in_proc() -> PathBuf {
+    Path::new("/proc").join(fs::read_link("/proc/thread-self").expect("the kernel says so"))
+}
+
+/// Whether a thread sleeps in the kernel.
+fn is_asleep(thread: &Path) -> bool {
+    // Its number, its name in parentheses, its state.
+    let stat = fs::read_to_string(thread.join("stat"));
+    stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S')))
+}
+
 /// An explicit heap that threads enter by its gate.
 struct Gate<'a>(&'a ExplicitHeap<System>);
 
@@ -92,6 +106,7 @@ impl Gate<'_> {
 
 #[test]
 #[cfg_attr(miri, ignore = "links by assembler")]
+#[cfg_attr(not(target_os = "linux"), ignore = "asks the kernel which threads sleep")]
 fn a_thread_waits_for_a_fork_at_every_lock() {
     type Take = fn(&Parts, &Gate<'_>);
     let takes: [Take; 5] = [
@@ -114,15 +129,20 @@ fn a_thread_waits_for_a_fork_at_every_lock() {
     let gate = Gate(explicit.expect("there is memory"));
     for take in takes {
         let (is_forking, has_taken) = (AtomicBool::new(true), AtomicBool::new(false));
+        let (sender, receiver) = channel();
         parts.forks.lock(&parts.locks());
         thread::scope(|scope| {
-            scope.spawn(|| {
+            let taker = scope.spawn(|| {
+                sender.send(thread_in_proc()).expect("the other thread waits for it");
                 take(&parts, &gate);
                 assert!(!is_forking.load(Ordering::Relaxed), "a lock was free during a fork");
                 has_taken.store(true, Ordering::Relaxed);
             });
-            // Time for a thread that finds the lock free to say so: the test passes without it.
-            (0..1000).for_each(|_| thread::yield_now());
+            let waiter = receiver.recv().expect("the thread says which it is");
+            // It sleeps until the lock is free, or has found it free and failed.
+            while !taker.is_finished() && !is_asleep(&waiter) {
+                thread::yield_now();
+            }
             is_forking.store(false, Ordering::Relaxed);
             // SAFETY: this thread took the locks, and holds no guard.
             parts.forks.unlock_in_parent(&parts.locks(), unsafe { Forker::new() });
