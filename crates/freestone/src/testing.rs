@@ -23,7 +23,7 @@ use std::ptr::NonNull;
 use std::string::String;
 
 /// Bytes of a world's address range: more than one unit of pages, and smaller where tests are slow.
-pub(crate) const RANGE_BYTES: usize = if cfg!(any(miri, fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
+pub(crate) const RANGE_BYTES: usize = if cfg!(any(fuzzing, shuttle)) { 80 << 20 } else { 256 << 20 };
 
 /// What heaps share, over a fake kernel, and the heaps.
 pub(crate) struct World {

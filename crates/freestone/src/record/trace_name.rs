@@ -76,6 +76,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(not(target_os = "linux"), ignore = "the working directory is not known there")]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
     fn a_relative_name_counts_from_the_working_directory_and_a_long_one_is_refused() {
         let folder = std::env::current_dir().unwrap();
         assert_eq!(name(b"t", 0), format!("{}/t", folder.display()));

@@ -54,6 +54,12 @@ impl Generation {
     /// the page map alone that the block's span may be deleted with its heap.
     pub(crate) const FIRST_EXPLICIT: Self = Self(1 << (31 - CODE_BITS));
 
+    /// The generation with a number, which is that of a heap.
+    #[cfg(test)]
+    pub(crate) const fn numbered(number: u32) -> Self {
+        Self(number)
+    }
+
     /// The next generation of the same half; the last one is followed by the first.
     #[must_use]
     pub(crate) const fn next(self) -> Self {

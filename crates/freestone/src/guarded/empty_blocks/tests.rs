@@ -27,7 +27,6 @@ fn blocks_are_distinct_and_aligned_and_cannot_be_read() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes hours")]
 fn a_freed_block_is_used_again_after_all_others() {
     let blocks = EmptyBlocks::new();
     let first = blocks.allocate(FAMILY).unwrap();
@@ -41,7 +40,6 @@ fn a_freed_block_is_used_again_after_all_others() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes hours")]
 fn when_all_are_live_there_is_none_until_some_are_freed() {
     let blocks = EmptyBlocks::new();
     let all: Vec<_> = (0..N_BLOCKS).map(|_| blocks.allocate(FAMILY).unwrap()).collect();

@@ -47,7 +47,6 @@ fn blocks_are_zero_apart_aligned_and_keep_what_is_written() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes hours")]
 fn a_slot_is_used_again_only_after_all_others() {
     let pool = GuardedPool::new();
     let first = allocate(&pool, 24, true);
@@ -118,7 +117,6 @@ fn a_fault_is_judged_by_the_block_that_is_nearest_and_its_state() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes hours")]
 fn a_slot_that_was_given_up_is_open_and_never_used_again() {
     let pool = GuardedPool::new();
     let block = allocate(&pool, 32, true);
@@ -165,7 +163,6 @@ fn addresses_of_the_mapping_are_the_pools_and_no_others() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes hours")]
 fn a_page_beside_a_live_block_that_was_touched_is_open_and_the_block_lives_on() {
     let (pool, page) = (GuardedPool::new(), process::os_page_bytes());
     let block = allocate(&pool, 32, false);

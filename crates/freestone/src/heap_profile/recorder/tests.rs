@@ -77,7 +77,7 @@ fn distances_are_drawn_with_the_last_interval() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes hours")]
+#[cfg_attr(miri, ignore = "takes 50,000 samples")]
 fn samples_that_a_full_profile_does_not_take_are_counted() {
     let profile = HeapProfile::new();
     assert!(!profile.has_room() && profile.n_dropped() == 1);

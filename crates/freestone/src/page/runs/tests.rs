@@ -140,7 +140,6 @@ fn the_peak_of_use_is_returned_once_and_includes_what_a_placement_gave_back() {
 
 /// The shortest that is long enough is found among many, also where the lists in between are empty.
 #[test]
-#[cfg_attr(miri, ignore = "needs more pages than a world has there")]
 fn the_shortest_run_that_is_long_enough_is_found() {
     const LONG: u32 = 1100;
     let os = Fake::new(4096, RANGE_BYTES);

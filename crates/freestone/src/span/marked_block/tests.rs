@@ -31,6 +31,11 @@ fn live(room: &mut Room, size: usize, erases: bool) -> MarkedBlock {
     block
 }
 
+/// Sizes that a program may ask for in a block of 64 bytes.
+fn sizes() -> impl Iterator<Item = usize> {
+    (0..=60).step_by(if cfg!(miri) { 7 } else { 1 })
+}
+
 fn fields(block: &MarkedBlock) -> Fields {
     Fields::of(block.trailer().expect("it has one"))
 }
@@ -49,7 +54,7 @@ fn with_wrong_byte(block: &MarkedBlock, at: usize, then: impl FnOnce()) {
 
 #[test]
 fn a_block_is_whole_until_a_byte_behind_what_was_asked_for_is_written() {
-    for (size, erases) in (0..=60).flat_map(|size| [(size, false), (size, true)]) {
+    for (size, erases) in sizes().flat_map(|size| [(size, false), (size, true)]) {
         let mut room = Room([0; 64]);
         let block = live(&mut room, size, erases);
         assert_eq!(block.if_whole(Family::C as u32), Some(fields(&block)));
@@ -77,7 +82,7 @@ fn a_block_is_whole_until_a_byte_behind_what_was_asked_for_is_written() {
 
 #[test]
 fn a_freed_block_is_unused_until_a_byte_that_was_filled_is_written() {
-    for size in 0..=60 {
+    for size in sizes() {
         let mut room = Room([0; 64]);
         let block = live(&mut room, size, false);
         block.end((fields(&block), FAMILY), true);
@@ -96,7 +101,7 @@ fn a_freed_block_is_unused_until_a_byte_that_was_filled_is_written() {
 
 #[test]
 fn all_of_a_freed_block_is_zero_at_full_and_every_byte_is_looked_at() {
-    for size in 0..=60 {
+    for size in sizes() {
         let mut room = Room([0x5a; 64]);
         let block = live(&mut room, size, true);
         // SAFETY: the bytes are the program's.
@@ -117,7 +122,7 @@ fn all_of_a_freed_block_is_zero_at_full_and_every_byte_is_looked_at() {
 /// The owner of the span may look at the canary's last bytes meanwhile.
 #[test]
 fn a_block_that_another_heap_frees_keeps_its_canary_until_it_comes_home() {
-    for size in 0..=60 {
+    for size in sizes() {
         let mut room = Room([0x5a; 64]);
         let block = live(&mut room, size, true);
         block.end((fields(&block), FAMILY), false);
@@ -142,7 +147,7 @@ fn the_head_of_a_free_block_is_restored_to_what_it_was() {
 
 #[test]
 fn a_resized_block_has_its_canary_behind_its_new_size_and_grows_into_zeros_at_full() {
-    for (from, to) in (0..=60).flat_map(|from| (0..=60).map(move |to| (from, to))) {
+    for (from, to) in sizes().flat_map(|from| sizes().map(move |to| (from, to))) {
         for erases in [false, true] {
             let mut room = Room([0x5a; 64]);
             let block = live(&mut room, from, erases);
@@ -192,7 +197,7 @@ fn a_purged_trailer_is_made_whole_whatever_it_would_say() {
     const BYTES: usize = 32 * 1024;
     for erases in [false, true] {
         let (mut room, secret, mut n_misleading) = (std::vec![0u128; (1 << 20) / 16], secret(erases), 0);
-        for at in 0..room.len() - BYTES / 16 {
+        for at in (0..room.len() - BYTES / 16).step_by(if cfg!(miri) { 499 } else { 1 }) {
             // SAFETY: the block is this test's.
             let block = unsafe { MarkedBlock::at(room.as_mut_ptr().wrapping_add(at).cast(), BYTES, &secret) };
             block.renew(OS_PAGE_BYTES);
@@ -202,6 +207,6 @@ fn a_purged_trailer_is_made_whole_whatever_it_would_say() {
             assert!(block.is_tail_purged(OS_PAGE_BYTES) && block.restore(OS_PAGE_BYTES).is_none());
             assert_eq!(block.trailer(), Some(Trailer::FRESH));
         }
-        assert!(n_misleading > 0);
+        assert!(cfg!(miri) || n_misleading > 0);
     }
 }

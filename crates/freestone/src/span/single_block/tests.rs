@@ -104,12 +104,12 @@ fn any_free_block_but_the_first_may_be_the_next() {
     let heap = world.heap();
     let span = span_of(&world, heap.allocate(28, 1).start);
     let (mut firsts, n_free) = (BTreeSet::new(), span.n_free.get() as usize);
-    for random in numbers().take(4096) {
+    for random in numbers().take(if cfg!(miri) { 300 } else { 4096 }) {
         let block = take_one(&span, random).unwrap();
         firsts.insert(block.addr());
         give_back(&span, block);
     }
-    assert!(firsts.len() + 1 >= n_free, "{} of {n_free}", firsts.len());
+    assert!(cfg!(miri) || firsts.len() + 1 >= n_free, "{} of {n_free}", firsts.len());
 }
 
 /// Makes a block free that was taken.
@@ -152,12 +152,12 @@ fn every_block_is_as_likely_as_every_other() {
     let block_bytes = block_bytes(span.class.get() as usize);
     let n = n_blocks(&span);
     let mut times = std::vec![0; n];
-    for random in numbers().take(100 * n) {
+    for random in numbers().take(if cfg!(miri) { 300 } else { 100 * n }) {
         let block = take_one(&span, random).expect("all blocks but one are free");
         times[(block.addr() - span.start().addr()) / block_bytes] += 1;
         give_back(&span, block);
     }
     // The last word has fewer blocks, each as likely as those of its word together with the place behind the last.
     let often = times.iter().filter(|&&n| (30..500).contains(&n)).count();
-    assert!(often * 10 >= 9 * n, "{times:?}");
+    assert!(cfg!(miri) || often * 10 >= 9 * n, "{times:?}");
 }

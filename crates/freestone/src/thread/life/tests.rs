@@ -116,7 +116,7 @@ fn only_its_own_heap_grows_a_large_block_of_an_explicit_heap_in_place() {
 fn the_spans_of_an_ended_heap_are_adopted_and_its_late_blocks_are_returned() {
     let world = World::new(4096);
     let other = world.heap();
-    for round in 0..100 {
+    for round in 0..if cfg!(miri) { 4 } else { 100 } {
         let dying = world.heap();
         let kept = dying.allocate(48, 1).start;
         let also = dying.allocate(48, 1).start;
@@ -141,7 +141,7 @@ fn the_spans_of_an_ended_heap_are_adopted_and_its_late_blocks_are_returned() {
 fn generations_that_wrapped_skip_those_in_use() {
     let world = World::new(4096);
     let kept = world.heap();
-    for _ in 0..50 {
+    for _ in 0..if cfg!(miri) { 5 } else { 50 } {
         let heap = world.heap();
         assert_ne!(heap.generation(), kept.generation());
         world.end(heap);

@@ -73,7 +73,7 @@ fn deviation(n: usize, block_bytes: usize) -> f64 {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "takes hours")]
+#[cfg_attr(miri, ignore = "stacks are told apart by unwinding")]
 #[cfg_attr(not(target_os = "linux"), ignore = "stacks are told apart by unwinding")]
 fn each_call_site_is_within_three_deviations_over_two_hundred_seeds() {
     const SEEDS: u64 = 200;
