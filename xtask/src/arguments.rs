@@ -185,7 +185,7 @@ pub(crate) enum Command {
 }
 
 /// Reads `K/N`.
-fn shard(text: &str) -> Result<(usize, usize), String> {
+pub(crate) fn shard(text: &str) -> Result<(usize, usize), String> {
     let (k, n) = text.split_once('/').ok_or("write K/N")?;
     match (k.parse(), n.parse()) {
         (Ok(k), Ok(n)) if k < n => Ok((k, n)),
