@@ -6,13 +6,16 @@
 //!                                                  └─ all, when address space is short ─────▶
 //! ```
 //!
+//! The kernel closes a block without the lock. Meanwhile it counts as memory that the kernel is taking back. A forked child that does not have the thread
+//! that was closing it cannot know whether it is closed, or how: there the run stays quarantined for good.
+//!
 //! A quarantined run is not in use, counts against no limit, and is in no set of free runs. Its page map entry is [`Entry::CACHED`], so that a second
 //! free of it is seen. How many runs there are decides `policy::held_back`. If the kernel does not close a block, it is freed as at other levels.
 
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::guarding::Wanted;
 use crate::page::policy::held_back::{Held, HeldBack};
-use crate::page::runs::{Extent, FreeState};
+use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
 use crate::span::{Entry, Kind};
 use freestone_base::units::Pages;
@@ -29,39 +32,51 @@ impl<O: Os> PageHeap<O> {
         if !matches!(wanted, Wanted::Always | Wanted::WithMarkers) {
             return Err(block);
         }
-        let run = self.extent(&block);
-        for _ in 0..2 {
-            let Some(by) = self.how_to_close(run.pages, wanted) else { break };
-            match self.close_block(&block, by) {
+        let Some((run, first)) = self.begin_close(&block, wanted) else { return Err(block) };
+        let (mut choice, mut n_tried) = (Some(first), 0);
+        while let Some(by) = choice.filter(|_| n_tried < 2) {
+            match self.close_run(&run, by) {
                 Ok(()) => {
                     self.hold_back(run, by);
                     return Ok(());
                 }
-                Err(errno) => self.lock().guarding.note_refusal(by, errno),
+                Err(errno) => {
+                    let mut state = self.lock();
+                    state.guarding.note_refusal(by, errno);
+                    (choice, n_tried) = (state.guarding.choose(wanted, run.extent().pages, true), n_tried + 1);
+                }
             }
         }
+        let mut state = self.lock();
+        state.runs.cancel_close(run);
+        self.tell_waiting(&state);
         Err(block)
     }
 
-    fn how_to_close(&self, pages: Pages, wanted: Wanted) -> Option<GuardBy> {
-        let state = self.lock();
-        if HeldBack::takes(pages, state.in_use()) { state.guarding.choose(wanted, pages, true) } else { None }
+    /// Takes a block out of use to close it, if it may be held back. Returns how it is to be closed.
+    fn begin_close(&self, block: &OwnedRun, wanted: Wanted) -> Option<(PurgingRun, GuardBy)> {
+        let pages = self.extent(block).pages;
+        let mut state = self.lock();
+        let by =
+            HeldBack::takes(pages, state.in_use()).then(|| state.guarding.choose(wanted, pages, true)).flatten()?;
+        state.unlist_large(block.page());
+        Some((state.runs.begin_close(block.page()), by))
     }
 
     /// Makes the run of a block that was closed a quarantined one; those that came first leave if there is no room.
-    fn hold_back(&self, run: Extent, by: GuardBy) {
+    fn hold_back(&self, run: PurgingRun, by: GuardBy) {
         let mut guard = self.lock();
         let state = &mut *guard;
+        let (page, pages) = (run.extent().first, run.extent().pages);
         state.held_back.provide(|| self.held_ring(&mut state.runs, &mut state.storage));
-        state.end_large(run.first);
+        state.end_close(run);
         state.guarding.count(by);
-        state.runs.set_entries(Extent::new(run.first, Pages(1)), Entry::CACHED);
-        state.runs.quarantine(run.first);
-        while !state.held_back.has_room(run.pages, state.in_use()) && self.let_go(state) {}
-        let held = Held { page: run.first, by };
-        if state.held_back.has_room(run.pages, state.in_use()) || !self.open_quarantined(state, held) {
-            state.held_back.push(held, run.pages);
+        while !state.held_back.has_room(pages, state.in_use()) && self.let_go(state) {}
+        let held = Held { page, by };
+        if state.held_back.has_room(pages, state.in_use()) || !self.open_quarantined(state, held) {
+            state.held_back.push(held, pages);
         }
+        self.tell_waiting(state);
     }
 
     /// Frees the run that was quarantined first; `false` if there is none, or the kernel does not make it accessible.

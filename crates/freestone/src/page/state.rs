@@ -12,7 +12,7 @@ use crate::page::policy::guarding::Guarding;
 use crate::page::policy::held_back::HeldBack;
 use crate::page::policy::large_cache_share;
 use crate::page::policy::limit::{Pressure, Usage};
-use crate::page::runs::{Broken, Extent, FreeState, Runs};
+use crate::page::runs::{Broken, Extent, FreeState, PurgingRun, Runs};
 use crate::span::{Entry, Kind, PageIndex};
 use core::ptr;
 use freestone_base::slot::Slot;
@@ -121,10 +121,23 @@ impl State {
 
     /// Counts a large block that goes out of use, and takes it out of the page map and its heap's list.
     pub(super) fn end_large(&mut self, page: PageIndex) {
-        if let Some(list) = LargeList::of(self.runs.record(page)) {
+        self.unlist_large(page);
+        self.set_large_entry(page, Entry::NONE);
+        self.events.large_frees += 1;
+    }
+
+    /// Takes a large block out of its heap's list.
+    pub(super) fn unlist_large(&mut self, page: PageIndex) {
+        let record = self.runs.record(page);
+        if let Some(list) = LargeList::of(record) {
             list.remove(&self.runs, self.runs.run_at(page));
         }
-        self.set_large_entry(page, Entry::NONE);
+        record.owner.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    /// Counts a block that was closed, and is free and quarantined from now on.
+    pub(super) fn end_close(&mut self, run: PurgingRun) {
+        self.runs.end_close(run);
         self.events.large_frees += 1;
     }
 

@@ -2,11 +2,13 @@
 use crate::config::{Harden, key};
 use crate::misuse::{Misuse, seen};
 use crate::page::page_heap::OwnedRun;
+use crate::page::policy::guarding::Wanted;
 use crate::page::runs::Extent;
 use crate::page::tests::MIB;
 use crate::span::Kind;
 use crate::testing::{World, free, is_filled, reallocate};
 use crate::thread::heap::own::Own;
+use crate::thread::upkeep;
 use freestone_base::units::{PAGE_BYTES, Pages};
 use freestone_os::GuardBy;
 use freestone_os::fake::Fake;
@@ -209,4 +211,56 @@ fn guards_stay_as_long_as_quarantined_blocks_can_give_way() {
     assert!(long.addr().abs_diff(waiting[0].addr()) < 10 * MIB);
     assert!([0, PAGE_BYTES].iter().any(|behind| world.os().is_guarded(other.wrapping_add(110 * MIB + behind))));
     world.check().unwrap();
+}
+
+/// The child does not have the thread that was closing the block, and does not know whether it is closed.
+#[test]
+fn a_block_that_was_being_closed_at_a_fork_stays_quarantined_in_the_child() {
+    for is_closed in [false, true] {
+        let world = World::hardened(4096, "full");
+        let (explicit, pages) = (world.explicit_heap(), &world.shared.pages);
+        let blocks = [(); 2].map(|()| allocate(explicit.enter().own(), BLOCK - 16));
+        let page = pages.view().page_of(blocks[0].addr()).unwrap();
+        // SAFETY: the block is the test's.
+        let block = unsafe { OwnedRun::at(page) };
+        // What a thread that frees the block does before it takes the lock again; it stays away, as in a child.
+        let (run, by) = pages.begin_close(&block, Wanted::Always).unwrap();
+        if is_closed {
+            pages.close_run(&run, by).unwrap();
+        }
+        let stats = pages.stats();
+        assert_eq!((stats.large_pages, stats.purging_pages), (4, 4), "it counts as memory until the kernel has it");
+        pages.adopt_purging_in_child();
+        world.check().unwrap();
+        world.destroy(explicit);
+        world.check().unwrap();
+        let stats = pages.stats();
+        assert_eq!((stats.large_pages, stats.purging_pages), (0, 0));
+        assert_eq!(stats.large_frees, 2);
+        assert!(is_closed || is_filled(blocks[0], 0, BLOCK), "its memory went back");
+        let heap = world.heap();
+        // Its addresses are lost, however many blocks come and go.
+        let is_used = |_| {
+            let other = allocate(heap, 4 * MIB - 16);
+            free(heap, other);
+            blocks[0] >= other && blocks[0] < other.wrapping_add(4 * MIB)
+        };
+        assert!(!(0..40).any(is_used));
+    }
+}
+
+#[test]
+fn a_block_that_the_kernel_does_not_close_is_freed_as_at_other_levels() {
+    let world = World::hardened(4096, "full");
+    world.os().refuse_markers();
+    world.os().limit_guarded_by_rights(0);
+    let (heap, explicit) = (world.heap(), world.explicit_heap());
+    for own in [heap, explicit.enter().own()] {
+        let block = allocate(own, BLOCK - 16);
+        free(own, block);
+        world.check().unwrap();
+    }
+    upkeep::flush_all(heap);
+    let stats = world.shared.pages.stats();
+    assert_eq!((stats.large_pages, stats.purging_pages, stats.large_allocs, stats.large_frees), (0, 0, 2, 2));
 }
