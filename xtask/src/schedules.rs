@@ -63,6 +63,36 @@ const FAULTS: &[Fault] = &[
         test: "memory_that_is_being_given_back_makes_no_allocation_fail",
         changes: &[("crates/freestone/src/page/limits.rs", "limits.await_purges(state.usage(), more)", "false")],
     },
+    Fault {
+        what: "a span is listed as empty before the page map says that it is nobody's",
+        test: "threads_that_free_each_others_blocks_lose_none",
+        changes: &[
+            (
+                "crates/freestone/src/page/emptied.rs",
+                "        span.set_entries(Entry::NONE);\n",
+                "        #[allow(unsafe_code)]\n        let again = unsafe { OwnedSpan::at(self.layout(), span.page()) };\n",
+            ),
+            (
+                "crates/freestone/src/page/emptied.rs",
+                "let is_long = self.emptied.push(span);",
+                "let is_long = self.emptied.push(span);\n        again.set_entries(Entry::NONE);",
+            ),
+        ],
+    },
+    Fault {
+        what: "a block that was being closed at a fork is free memory in the child",
+        test: "a_child_goes_on_without_the_threads_that_did_not_come_along",
+        changes: &[("crates/freestone/src/page/purging.rs", "if state.runs.is_closing(&run) {", "if false {")],
+    },
+    Fault {
+        what: "a block comes out of its span without its trailer, which was purged",
+        test: "threads_that_free_each_others_blocks_lose_none",
+        changes: &[(
+            "crates/freestone/src/thread/watched/allocate.rs",
+            "if straddles(start.addr(), bytes, os_page_bytes) {",
+            "if false {",
+        )],
+    },
 ];
 
 /// The arguments with which cargo runs the models; `debug_assertions` stay on.
