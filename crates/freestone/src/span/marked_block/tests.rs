@@ -228,7 +228,9 @@ fn a_write_to_a_canary_of_a_freed_block_is_seen_whatever_of_the_block_was_purged
             // SAFETY: the byte is one of the test's block, before its trailer.
             unsafe { block.start().wrapping_add(at).replace(byte) }
         };
-        (0..block.capacity()).filter(|&at| is_taken(at)).for_each(|at| drop(set(at, 0)));
+        for at in (0..block.capacity()).filter(|&at| is_taken(at)) {
+            set(at, 0);
+        }
         assert_eq!(block.freed_damage(size, true, OS_PAGE), None, "{size} bytes at {start}, {taken:b}");
         let canary = canary::range(size, block.capacity());
         for at in canary.start.max(size.max(fill::LEAST_BYTES))..canary.end {
