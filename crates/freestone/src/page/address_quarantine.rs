@@ -6,8 +6,8 @@
 //!                                                  └─ all, when address space is short ─────▶
 //! ```
 //!
-//! The kernel closes a block without the lock. Meanwhile it counts as memory that the kernel is taking back. A forked child that does not have the thread
-//! that was closing it cannot know whether it is closed, or how: there the run stays quarantined for good.
+//! The kernel closes a block without the lock. Its run is quarantined from the start, and counts as memory that the kernel is taking back until it is closed. A forked
+//! child that does not have the thread that was closing it cannot know whether it is closed, or how: there the run stays quarantined for good.
 //!
 //! A quarantined run is not in use, counts against no limit, and is in no set of free runs. Its page map entry is [`Entry::CACHED`], so that a second
 //! free of it is seen. How many runs there are decides `policy::held_back`. If the kernel does not close a block, it is freed as at other levels.
@@ -15,11 +15,24 @@
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::guarding::Wanted;
 use crate::page::policy::held_back::{Held, HeldBack};
-use crate::page::runs::{Extent, FreeState, PurgingRun};
+use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Entry, Kind};
 use freestone_base::units::Pages;
 use freestone_os::{GuardBy, Os};
+
+/// How a block is to be closed; `None` if it cannot be.
+fn choose(state: &State, run: Extent, wanted: Wanted) -> Option<GuardBy> {
+    state.guarding.choose(wanted, run.pages, true)
+}
+
+/// Takes a large block out of use, to close it.
+fn begin_close(state: &mut State, run: Extent) {
+    state.end_large(run.first);
+    state.runs.set_entries(Extent::new(run.first, Pages(1)), Entry::CACHED);
+    state.runs.quarantine(run.first);
+    state.closing += run.pages;
+}
 
 impl<O: Os> PageHeap<O> {
     /// Frees a large block, whose memory is used no more, and holds its addresses back.
@@ -32,50 +45,48 @@ impl<O: Os> PageHeap<O> {
         if !matches!(wanted, Wanted::Always | Wanted::WithMarkers) {
             return Err(block);
         }
-        let Some((run, first)) = self.begin_close(&block, wanted) else { return Err(block) };
-        let (mut choice, mut n_tried) = (Some(first), 0);
-        while let Some(by) = choice.filter(|_| n_tried < 2) {
-            match self.close_run(&run, by) {
+        let run = self.extent(&block);
+        let mut state = self.lock();
+        let mut choice = if HeldBack::takes(run.pages, state.in_use()) { choose(&state, run, wanted) } else { None };
+        if choice.is_none() {
+            return Err(block);
+        }
+        begin_close(&mut state, run);
+        for _ in 0..2 {
+            let Some(by) = choice else { break };
+            drop(state);
+            let closed = self.close_block(&block, by);
+            state = self.lock();
+            match closed {
                 Ok(()) => {
-                    self.hold_back(run, by);
+                    self.hold_back(&mut state, run, by);
+                    self.end_close(&mut state, run);
                     return Ok(());
                 }
-                Err(errno) => {
-                    let mut state = self.lock();
-                    state.guarding.note_refusal(by, errno);
-                    (choice, n_tried) = (state.guarding.choose(wanted, run.extent().pages, true), n_tried + 1);
-                }
+                Err(errno) => state.guarding.note_refusal(by, errno),
             }
+            choice = choose(&state, run, wanted);
         }
-        let mut state = self.lock();
-        state.runs.cancel_close(run);
-        self.tell_waiting(&state);
+        state.runs.end_quarantine(run.first);
+        state.restore_large(run.first);
+        self.end_close(&mut state, run);
         Err(block)
     }
 
-    /// Takes a block out of use to close it, if it may be held back. Returns how it is to be closed.
-    fn begin_close(&self, block: &OwnedRun, wanted: Wanted) -> Option<(PurgingRun, GuardBy)> {
-        let pages = self.extent(block).pages;
-        let mut state = self.lock();
-        let by =
-            HeldBack::takes(pages, state.in_use()).then(|| state.guarding.choose(wanted, pages, true)).flatten()?;
-        state.unlist_large(block.page());
-        Some((state.runs.begin_close(block.page()), by))
+    /// Makes the quarantined run of a block that is closed now one of those that are held back; those that came first leave if there is no room.
+    fn hold_back(&self, state: &mut State, run: Extent, by: GuardBy) {
+        state.held_back.provide(|| self.held_ring(&mut state.runs, &mut state.storage));
+        state.guarding.count(by);
+        while !state.held_back.has_room(run.pages, state.in_use()) && self.let_go(state) {}
+        let held = Held { page: run.first, by };
+        if state.held_back.has_room(run.pages, state.in_use()) || !self.open_quarantined(state, held) {
+            state.held_back.push(held, run.pages);
+        }
     }
 
-    /// Makes the run of a block that was closed a quarantined one; those that came first leave if there is no room.
-    fn hold_back(&self, run: PurgingRun, by: GuardBy) {
-        let mut guard = self.lock();
-        let state = &mut *guard;
-        let (page, pages) = (run.extent().first, run.extent().pages);
-        state.held_back.provide(|| self.held_ring(&mut state.runs, &mut state.storage));
-        state.end_close(run);
-        state.guarding.count(by);
-        while !state.held_back.has_room(pages, state.in_use()) && self.let_go(state) {}
-        let held = Held { page, by };
-        if state.held_back.has_room(pages, state.in_use()) || !self.open_quarantined(state, held) {
-            state.held_back.push(held, pages);
-        }
+    /// Notes that a block is being closed no more.
+    fn end_close(&self, state: &mut State, run: Extent) {
+        state.closing -= run.pages;
         self.tell_waiting(state);
     }
 

@@ -17,9 +17,9 @@
 //! Each function states why no code uses the page that it passes to the kernel.
 
 use crate::config::{Harden, Prefault, Thp};
-use crate::page::page_heap::PageHeap;
+use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::guarding::Wanted;
-use crate::page::runs::{Extent, FreeState, PurgingRun};
+use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Kind, PageAccess, PageIndex};
 use freestone_base::sync::Ordering;
@@ -198,11 +198,11 @@ impl<O: Os> PageHeap<O> {
         unsafe { self.os.guard(self.start(run), run.bytes(), by) }
     }
 
-    /// Gives the memory of a block that was taken out of use back, and makes all its pages inaccessible. Without the lock: a long block takes the kernel
-    /// a while.
-    pub(super) fn close_run(&self, run: &PurgingRun, by: GuardBy) -> Result<(), Errno> {
-        // SAFETY: The run was in use, so it is mapped, and was taken out for this thread to close.
-        unsafe { self.close(run.extent(), by, true) }
+    /// Gives the memory of a block that is being freed back, and makes all its pages inaccessible. Without the lock: a long block takes the kernel a
+    /// while.
+    pub(super) fn close_block(&self, block: &OwnedRun, by: GuardBy) -> Result<(), Errno> {
+        // SAFETY: The run was in use, so it is mapped, and whoever frees it has given its contents up.
+        unsafe { self.close(self.extent(block), by, true) }
     }
 
     /// Makes a quarantined run accessible; `false` if the kernel refuses.

@@ -183,17 +183,12 @@ impl<O: Os> PageHeap<O> {
 
     /// Makes the runs dirty again that threads of the parent were purging at the fork: the child does not have these threads. To be called
     /// in the child before anything else uses the heap, when the lock was dropped. The kernel may have taken a part of their memory. Blocks that were being
-    /// closed stay quarantined for good, for nobody knows whether they are closed: only their memory goes back.
+    /// closed stay quarantined for good, for nobody knows whether they are closed.
     pub(crate) fn adopt_purging_in_child(&self) {
         let now = self.now();
         let mut state = self.lock();
-        state.n_waiting = 0;
+        (state.n_waiting, state.closing) = (0, Pages::ZERO);
         while let Some(run) = state.runs.abandoned_purge() {
-            if state.runs.is_closing(&run) {
-                let _ = self.purge_memory(&run);
-                state.end_close(run);
-                continue;
-            }
             let is_huge = state.runs.record(run.extent().first).is_huge.get();
             state.runs.end_purge(run, FreeState::dirty(now, is_huge));
         }
