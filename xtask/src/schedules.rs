@@ -63,6 +63,47 @@ const FAULTS: &[Fault] = &[
         test: "memory_that_is_being_given_back_makes_no_allocation_fail",
         changes: &[("crates/freestone/src/page/limits.rs", "limits.await_purges(state.usage(), more)", "false")],
     },
+    Fault {
+        what: "a span is listed as empty before the page map says that it is nobody's",
+        test: "threads_that_free_each_others_blocks_lose_none",
+        changes: &[
+            (
+                "crates/freestone/src/page/emptied.rs",
+                "        span.set_entries(Entry::NONE);\n",
+                "        #[allow(unsafe_code)]\n        let again = unsafe { OwnedSpan::at(self.layout(), span.page()) };\n",
+            ),
+            (
+                "crates/freestone/src/page/emptied.rs",
+                "let is_long = self.emptied.push(span);",
+                "let is_long = self.emptied.push(span);\n        again.set_entries(Entry::NONE);",
+            ),
+        ],
+    },
+    Fault {
+        what: "a block counts as in use while a thread closes it",
+        test: "a_child_goes_on_without_the_threads_that_did_not_come_along",
+        changes: &[
+            (
+                "crates/freestone/src/page/address_quarantine.rs",
+                "        begin_close(&mut state, run);\n        for _ in 0..2 {",
+                "        state.closing += run.pages;\n        for _ in 0..2 {",
+            ),
+            (
+                "crates/freestone/src/page/address_quarantine.rs",
+                "                    self.hold_back(&mut state, run, by);\n",
+                "                    state.closing -= run.pages;\n                    begin_close(&mut state, run);\n                    self.hold_back(&mut state, run, by);\n",
+            ),
+        ],
+    },
+    Fault {
+        what: "a block comes out of its span without its trailer, which was purged",
+        test: "threads_that_free_each_others_blocks_lose_none",
+        changes: &[(
+            "crates/freestone/src/thread/watched/allocate.rs",
+            "if straddles(start.addr(), bytes, os_page_bytes) {",
+            "if false {",
+        )],
+    },
 ];
 
 /// The arguments with which cargo runs the models; `debug_assertions` stay on.

@@ -144,6 +144,12 @@ impl Moment {
         Millis(self.0.wrapping_sub(earlier.0))
     }
 
+    /// How long ago `earlier` was; zero if it comes after this moment: other threads' clocks may have been read later.
+    #[must_use]
+    pub const fn age_of(self, earlier: Self) -> Millis {
+        if earlier.is_after(self) { Millis(0) } else { self.since(earlier) }
+    }
+
     /// The moment that was `ago` before this one.
     #[must_use]
     pub const fn minus(self, ago: Millis) -> Self {

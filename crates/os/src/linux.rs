@@ -75,26 +75,35 @@ const UNKNOWN: u8 = 0;
 const YES: u8 = 1;
 const NO: u8 = 2;
 
-/// Written to the page on which purging is tried.
-const PROBE: u8 = 0xA5;
+/// The largest OS page that a kernel has.
+const OS_PAGE_MOST: usize = if cfg!(target_arch = "x86_64") { 4096 } else { 65536 };
 
-/// Finds out whether purged memory reads as zero, on a page of its own: what is purged may have guards. Without memory for it the next purge tries
-/// again.
+/// What purging is tried on: OS pages of the program's own, because what is purged may have guards, and where address space is used up nothing can be
+/// mapped.
+#[cfg_attr(target_arch = "x86_64", repr(align(4096)))]
+#[cfg_attr(not(target_arch = "x86_64"), repr(align(65536)))]
+struct Probe([AtomicUsize; OS_PAGE_MOST / size_of::<usize>()]);
+
+static PROBE: Probe = Probe([const { AtomicUsize::new(0) }; OS_PAGE_MOST / size_of::<usize>()]);
+
+/// Finds out whether purged memory reads as zero. If another thread tries that at the same moment, or the kernel refuses, the next purge tries again.
 fn try_purging() {
-    let (bytes, access) = (process::os_page_bytes(), ProtFlags::READ | ProtFlags::WRITE);
-    // SAFETY: the kernel places the new mapping where nothing is mapped.
-    let Ok(page) = (unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) }) else { return };
-    let byte = page.cast::<u8>();
-    // SAFETY: the page is mapped, and this function's alone.
-    unsafe { byte.write_volatile(PROBE) };
-    // SAFETY: as above.
-    if unsafe { madvise(page, bytes, Advice::LinuxDontNeed) }.is_ok() {
-        // SAFETY: as above: it is still mapped.
-        let left = unsafe { byte.read_volatile() };
-        PURGED.store(if left == 0 { YES } else { NO }, Ordering::Relaxed);
+    let bytes = process::os_page_bytes();
+    let [word, ..] = &PROBE.0;
+    if bytes > OS_PAGE_MOST {
+        return;
     }
-    // SAFETY: the mapping was made above, and no other code has its address.
-    let _ = unsafe { munmap(page, bytes) };
+    // No other thread that is here writes this address.
+    let mark = ptr::from_ref(&bytes).addr();
+    word.store(mark, Ordering::Relaxed);
+    // SAFETY: the page has nothing but what threads in this function write, who expect that it vanishes.
+    if unsafe { madvise(ptr::from_ref(&PROBE).cast_mut().cast(), bytes, Advice::LinuxDontNeed) }.is_ok() {
+        match word.load(Ordering::Relaxed) {
+            0 => PURGED.store(YES, Ordering::Relaxed),
+            left if left == mark => PURGED.store(NO, Ordering::Relaxed),
+            _ => {}
+        }
+    }
 }
 
 impl From<KernelErrno> for Errno {

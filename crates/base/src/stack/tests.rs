@@ -18,6 +18,7 @@ fn what_is_pushed_is_taken_once_newest_first() {
 #[cfg(loom)]
 mod models {
     use super::*;
+    use crate::sync::AtomicBool;
     use loom::cell::UnsafeCell;
     use std::sync::Arc;
 
@@ -57,6 +58,22 @@ mod models {
             let taken = shared.take();
             let also = pusher.join().unwrap();
             assert_eq!(taken + also + shared.take(), 2);
+        });
+    }
+
+    /// As the page heap's background thread says that it sleeps, and takes what is listed.
+    #[test]
+    fn a_push_that_a_take_misses_sees_what_the_taker_wrote_before() {
+        loom::model(|| {
+            let shared = Arc::new((Stack::new(), AtomicBool::new(false)));
+            let other = Arc::clone(&shared);
+            let taker = loom::thread::spawn(move || {
+                other.1.store(true, Ordering::Relaxed);
+                other.0.take()
+            });
+            shared.0.push(1, |_| {});
+            let is_seen = shared.1.load(Ordering::Relaxed);
+            assert!(taker.join().unwrap() == 1 || is_seen);
         });
     }
 }

@@ -48,4 +48,5 @@ fn moments_compare_across_the_end_of_32_bits() {
     assert_eq!(after.since(before), Millis(5));
     assert_eq!(after.minus(Millis(5)), before);
     assert!(after.is_after(before) && !before.is_after(after) && !after.is_after(after));
+    assert_eq!((after.age_of(before), after.age_of(after), before.age_of(after)), (Millis(5), Millis(0), Millis(0)));
 }

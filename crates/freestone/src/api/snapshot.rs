@@ -137,8 +137,8 @@ pub(super) fn heap_row<O: Os + 'static>(
         n_handovers: heap.n_handovers(),
         ..HeapStats::default()
     };
-    let (puts, takes) = heap.cache().puts_and_takes();
-    (row.n_allocations, row.n_frees) = (takes, puts);
+    let ((puts, takes), (allocs, frees)) = (heap.cache().puts_and_takes(), heap.large_allocs_and_frees());
+    (row.n_allocations, row.n_frees) = (takes + allocs, puts + frees);
     let mut out_bytes = 0;
     for class in 0..N_CLASSES {
         let (counts, bytes) = (heap.counts(class), block_bytes(class) as u64);

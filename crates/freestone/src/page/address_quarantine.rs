@@ -6,6 +6,9 @@
 //!                                                  └─ all, when address space is short ─────▶
 //! ```
 //!
+//! The kernel closes a block without the lock. Its run is quarantined from the start, and counts as memory that the kernel is taking back until it is closed. A forked
+//! child that does not have the thread that was closing it cannot know whether it is closed, or how: there the run stays quarantined for good.
+//!
 //! A quarantined run is not in use, counts against no limit, and is in no set of free runs. Its page map entry is [`Entry::CACHED`], so that a second
 //! free of it is seen. How many runs there are decides `policy::held_back`. If the kernel does not close a block, it is freed as at other levels.
 
@@ -17,6 +20,19 @@ use crate::page::state::State;
 use crate::span::{Entry, Kind};
 use freestone_base::units::Pages;
 use freestone_os::{GuardBy, Os};
+
+/// How a block is to be closed; `None` if it cannot be.
+fn choose(state: &State, run: Extent, wanted: Wanted) -> Option<GuardBy> {
+    state.guarding.choose(wanted, run.pages, true)
+}
+
+/// Takes a large block out of use, to close it.
+fn begin_close(state: &mut State, run: Extent) {
+    state.end_large(run.first);
+    state.runs.set_entries(Extent::new(run.first, Pages(1)), Entry::CACHED);
+    state.runs.quarantine(run.first);
+    state.closing += run.pages;
+}
 
 impl<O: Os> PageHeap<O> {
     /// Frees a large block, whose memory is used no more, and holds its addresses back.
@@ -30,38 +46,48 @@ impl<O: Os> PageHeap<O> {
             return Err(block);
         }
         let run = self.extent(&block);
+        let mut state = self.lock();
+        let mut choice = if HeldBack::takes(run.pages, state.in_use()) { choose(&state, run, wanted) } else { None };
+        if choice.is_none() {
+            return Err(block);
+        }
+        begin_close(&mut state, run);
         for _ in 0..2 {
-            let Some(by) = self.how_to_close(run.pages, wanted) else { break };
-            match self.close_block(&block, by) {
+            let Some(by) = choice else { break };
+            drop(state);
+            let closed = self.close_block(&block, by);
+            state = self.lock();
+            match closed {
                 Ok(()) => {
-                    self.hold_back(run, by);
+                    self.hold_back(&mut state, run, by);
+                    self.end_close(&mut state, run);
                     return Ok(());
                 }
-                Err(errno) => self.lock().guarding.note_refusal(by, errno),
+                Err(errno) => state.guarding.note_refusal(by, errno),
             }
+            choice = choose(&state, run, wanted);
         }
+        state.runs.end_quarantine(run.first);
+        state.restore_large(run.first);
+        self.end_close(&mut state, run);
         Err(block)
     }
 
-    fn how_to_close(&self, pages: Pages, wanted: Wanted) -> Option<GuardBy> {
-        let state = self.lock();
-        if HeldBack::takes(pages, state.in_use()) { state.guarding.choose(wanted, pages, true) } else { None }
-    }
-
-    /// Makes the run of a block that was closed a quarantined one; those that came first leave if there is no room.
-    fn hold_back(&self, run: Extent, by: GuardBy) {
-        let mut guard = self.lock();
-        let state = &mut *guard;
+    /// Makes the quarantined run of a block that is closed now one of those that are held back; those that came first leave if there is no room.
+    fn hold_back(&self, state: &mut State, run: Extent, by: GuardBy) {
         state.held_back.provide(|| self.held_ring(&mut state.runs, &mut state.storage));
-        state.end_large(run.first);
         state.guarding.count(by);
-        state.runs.set_entries(Extent::new(run.first, Pages(1)), Entry::CACHED);
-        state.runs.quarantine(run.first);
         while !state.held_back.has_room(run.pages, state.in_use()) && self.let_go(state) {}
         let held = Held { page: run.first, by };
         if state.held_back.has_room(run.pages, state.in_use()) || !self.open_quarantined(state, held) {
             state.held_back.push(held, run.pages);
         }
+    }
+
+    /// Notes that a block is being closed no more.
+    fn end_close(&self, state: &mut State, run: Extent) {
+        state.closing -= run.pages;
+        self.tell_waiting(state);
     }
 
     /// Frees the run that was quarantined first; `false` if there is none, or the kernel does not make it accessible.

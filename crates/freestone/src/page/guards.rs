@@ -201,7 +201,7 @@ impl<O: Os> PageHeap<O> {
     /// Gives the memory of a block that is being freed back, and makes all its pages inaccessible. Without the lock: a long block takes the kernel a
     /// while.
     pub(super) fn close_block(&self, block: &OwnedRun, by: GuardBy) -> Result<(), Errno> {
-        // SAFETY: The run is in use, so it is mapped, and whoever frees it has given its contents up.
+        // SAFETY: The run was in use, so it is mapped, and whoever frees it has given its contents up.
         unsafe { self.close(self.extent(block), by, true) }
     }
 

@@ -77,7 +77,7 @@ impl<O: Os> PageHeap<O> {
         let oldest = state.runs.oldest_dirty()?;
         let (age, is_huge) = {
             let record = state.runs.record(oldest.first);
-            (now.since(record.dirty_since()), record.is_huge.get())
+            (now.age_of(record.dirty_since()), record.is_huge.get())
         };
         // Huge pages stay: a purge would split them.
         let decay = if is_huge { self.decay() } else { state.early_purge.decay(oldest.pages, now, self.decay()) };
@@ -148,10 +148,15 @@ impl<O: Os> PageHeap<O> {
         for Taken { run, is_huge, kind, .. } in runs.iter_mut().filter_map(Option::take) {
             state.runs.end_purge(run, FreeState { kind, since: now, is_huge });
         }
+        self.tell_waiting(&state);
+        state
+    }
+
+    /// Tells threads that wait for a purge that one has ended.
+    pub(super) fn tell_waiting(&self, state: &State) {
         if state.n_waiting > 0 {
             self.watch.end_purge();
         }
-        state
     }
 
     /// At most as many pages as one call gives back: to the end of a huge page, where there may be some.
@@ -181,11 +186,12 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Makes the runs dirty again that threads of the parent were purging at the fork: the child does not have these threads. To be called
-    /// in the child before anything else uses the heap, when the lock was dropped. The kernel may have taken a part of their memory.
+    /// in the child before anything else uses the heap, when the lock was dropped. The kernel may have taken a part of their memory. Blocks that were being
+    /// closed stay quarantined for good, for nobody knows whether they are closed.
     pub(crate) fn adopt_purging_in_child(&self) {
         let now = self.now();
         let mut state = self.lock();
-        state.n_waiting = 0;
+        (state.n_waiting, state.closing) = (0, Pages::ZERO);
         while let Some(run) = state.runs.abandoned_purge() {
             let is_huge = state.runs.record(run.extent().first).is_huge.get();
             state.runs.end_purge(run, FreeState::dirty(now, is_huge));
@@ -214,7 +220,7 @@ impl<O: Os> PageHeap<O> {
         let state = self.lock();
         let mut bytes = [0; AGE_GROUPS];
         for (run, pages) in state.runs.dirty_by_age() {
-            let group = purge_bound::age_group(now.since(run.dirty_since()), decay);
+            let group = purge_bound::age_group(now.age_of(run.dirty_since()), decay);
             if let Some(sum) = bytes.get_mut(group) {
                 *sum += pages.to_bytes().0 as u64;
             }

@@ -38,6 +38,8 @@ pub(crate) struct State {
     pub(super) guarding: Guarding,
     /// Freed large blocks whose addresses are not used again yet.
     pub(super) held_back: HeldBack,
+    /// Pages of blocks that threads are closing: quarantined ones that may have memory still.
+    pub(super) closing: Pages,
     /// Whether it was reported that the soft limit is passed.
     pub(super) pressure: Pressure,
     /// Threads that wait until a run that is being purged is back.
@@ -60,6 +62,7 @@ impl State {
             unsampled: None,
             guarding: Guarding::NEW,
             held_back: HeldBack::NONE,
+            closing: Pages::ZERO,
             pressure: Pressure::NONE,
             n_waiting: 0,
             events: Events::NONE,
@@ -81,8 +84,8 @@ impl State {
     pub(super) fn usage(&self) -> Usage {
         Usage {
             in_use: self.in_use(),
-            free_with_memory: self.free_with_memory(),
-            purging: self.runs.counts().of(Kind::Purging),
+            free_with_memory: self.free_with_memory() + self.closing,
+            purging: self.runs.counts().of(Kind::Purging) + self.closing,
         }
     }
 
@@ -126,6 +129,13 @@ impl State {
         }
         self.set_large_entry(page, Entry::NONE);
         self.events.large_frees += 1;
+    }
+
+    /// Makes a large block that went out of use, of whatever heap it was, a block of no explicit heap again.
+    pub(super) fn restore_large(&mut self, page: PageIndex) {
+        self.begin_large(page);
+        self.events.large_allocs -= 1;
+        self.events.large_frees -= 1;
     }
 
     /// Only the first page of a large block has an entry.

@@ -7,11 +7,13 @@
 //! ```
 //!
 //! Invariant: the sum never counts fewer bytes of large blocks than are live, only more: `unpublished_large` is 0 or negative between operations.
-//! Threads: only the heap's thread uses it.
+//! Threads: only the heap's thread uses it; any thread may read how many large blocks it has counted.
 
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::usage::Usage;
 use core::cell::Cell;
+use freestone_base::count;
+use freestone_base::sync::{AtomicU64, Ordering};
 
 /// See the module header. Zero is right for a heap that has counted nothing.
 #[derive(Debug)]
@@ -22,6 +24,10 @@ pub(crate) struct Accounts {
     published_live: [Cell<i64>; N_CLASSES],
     /// Bytes of large blocks that the program holds beyond those that were published.
     unpublished_large: Cell<i64>,
+    /// Large blocks allocated from the page heap, ever; those from the cache are counted there.
+    large_allocs: AtomicU64,
+    /// Large blocks freed elsewhere than into the cache, ever.
+    large_frees: AtomicU64,
 }
 
 impl Accounts {
@@ -31,6 +37,8 @@ impl Accounts {
             unpublished_free: Cell::new(0),
             published_live: [const { Cell::new(0) }; N_CLASSES],
             unpublished_large: Cell::new(0),
+            large_allocs: AtomicU64::new(0),
+            large_frees: AtomicU64::new(0),
         }
     }
 
@@ -74,6 +82,21 @@ impl Accounts {
     /// Publishes what the program holds now in large blocks: what was counted, and a change.
     pub(crate) fn publish_large(&self, change_bytes: i64, usage: &Usage) {
         usage.publish_live(self.unpublished_large.replace(0) + change_bytes);
+    }
+
+    /// Counts a large block that the page heap has handed out.
+    pub(crate) fn count_large_alloc(&self) {
+        count::increment(&self.large_allocs);
+    }
+
+    /// Counts a large block that is freed, and not into the cache.
+    pub(crate) fn count_large_free(&self) {
+        count::increment(&self.large_frees);
+    }
+
+    /// Large blocks allocated and freed without the cache, ever.
+    pub(crate) fn large_allocs_and_frees(&self) -> (u64, u64) {
+        (self.large_allocs.load(Ordering::Relaxed), self.large_frees.load(Ordering::Relaxed))
     }
 
     /// Bytes of large blocks that are live beyond those that were published: 0 or negative between operations.

@@ -191,6 +191,11 @@ impl<O: Os + 'static> ThreadHeap<O> {
         }
     }
 
+    /// Large blocks allocated and freed without the large-run cache, ever.
+    pub(crate) fn large_allocs_and_frees(&self) -> (u64, u64) {
+        self.accounts.large_allocs_and_frees()
+    }
+
     /// Times that blocks of other owners were handed over, ever.
     pub(crate) fn n_handovers(&self) -> u64 {
         self.remote.n_handovers()

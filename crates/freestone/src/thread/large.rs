@@ -93,6 +93,7 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
     record.is_watched.set(false);
     record.is_sampled.set(false);
     profiling::count_large(own, run.page, record);
+    own.accounts().count_large_alloc();
     publish(own, run_bytes(run.pages));
     if pages.take_guards_ran_out() {
         freestone_os::report(format_args!("large blocks get no more guards: the kernel allows no more mappings"));
@@ -137,6 +138,7 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: PageIndex) {
     if own.shared().pages.free_or_cache(run, cache) {
         let _ = own.accounts().add_large(-run_bytes(n_pages));
     } else {
+        own.accounts().count_large_free();
         publish(own, -run_bytes(n_pages));
     }
 }
@@ -151,16 +153,21 @@ unsafe fn put_cached<O: Os>(own: Own<'_, O>, page: PageIndex) -> bool {
     // SAFETY: the cache is this thread's, and no code uses the block any more (this function's contract).
     let Some(n_pages) = (unsafe { own.cache().put(own.layout(), page) }) else { return false };
     let _ = own.accounts().add_large(-run_bytes(n_pages));
+    look_if_due(own);
+    true
+}
+
+/// Does periodic work on behalf of a free that does not need the page heap: now and then, purges what has expired.
+#[inline(always)]
+pub(crate) fn look_if_due<O: Os>(own: Own<'_, O>) {
     let now_ms = own.now_ms();
     if let Some(decay_ms) = own.shared().settings().decay_ms() {
         if own.ticks().begin_look(now_ms, check_interval(Millis(decay_ms)).0) {
             look(own, now_ms);
         }
     }
-    true
 }
 
-/// Purges expired memory on behalf of frees that do not need the page heap.
 #[cold]
 #[inline(never)]
 fn look<O: Os>(own: Own<'_, O>, now_ms: u32) {
@@ -197,11 +204,13 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: PageIndex, to: PageI
     if moved != Moved::TargetLost {
         profiling::put_large_back(own, to, records[1], samples[1]);
     }
-    match moved {
-        Moved::Yes => publish(own, -from_bytes),
-        Moved::No => {}
-        Moved::TargetLost => publish(own, -to_bytes),
-    }
+    let freed_bytes = match moved {
+        Moved::No => return moved,
+        Moved::Yes => from_bytes,
+        Moved::TargetLost => to_bytes,
+    };
+    own.accounts().count_large_free();
+    publish(own, -freed_bytes);
     moved
 }
 

@@ -1,4 +1,5 @@
 #![allow(unsafe_code)]
+use super::begin_close;
 use crate::config::{Harden, key};
 use crate::misuse::{Misuse, seen};
 use crate::page::page_heap::OwnedRun;
@@ -7,6 +8,7 @@ use crate::page::tests::MIB;
 use crate::span::Kind;
 use crate::testing::{World, free, is_filled, reallocate};
 use crate::thread::heap::own::Own;
+use crate::thread::upkeep;
 use freestone_base::units::{PAGE_BYTES, Pages};
 use freestone_os::GuardBy;
 use freestone_os::fake::Fake;
@@ -206,4 +208,59 @@ fn guards_stay_as_long_as_quarantined_blocks_can_give_way() {
     assert!(long.addr().abs_diff(waiting[0].addr()) < 10 * MIB);
     assert!([0, PAGE_BYTES].iter().any(|behind| world.os().is_guarded(other.wrapping_add(110 * MIB + behind))));
     world.check().unwrap();
+}
+
+/// The child does not have the thread that was closing the block, and does not know whether it is closed.
+#[test]
+fn a_block_that_was_being_closed_at_a_fork_stays_quarantined_in_the_child() {
+    for is_closed in [false, true] {
+        let world = World::hardened(4096, "full");
+        let (explicit, pages) = (world.explicit_heap(), &world.shared.pages);
+        let blocks = [(); 2].map(|()| allocate(explicit.enter().own(), BLOCK - 16));
+        let run = Extent::new(pages.view().page_of(blocks[0].addr()).unwrap(), Pages(4));
+        let before = pages.state.lock().usage();
+        // What a thread that frees the block does before it takes the lock again; it stays away, as in a child.
+        begin_close(&mut pages.state.lock(), run);
+        if is_closed {
+            pages.close_block(&OwnedRun::taken(run), GuardBy::Marker).unwrap();
+        }
+        let usage = pages.state.lock().usage();
+        assert_eq!(
+            (usage.in_use, usage.purging),
+            (before.in_use - Pages(4), Pages(4)),
+            "memory until the kernel has it"
+        );
+        pages.adopt_purging_in_child();
+        assert_eq!(pages.state.lock().usage().purging, Pages::ZERO);
+        world.check().unwrap();
+        world.destroy(explicit);
+        world.check().unwrap();
+        let stats = pages.stats();
+        assert_eq!((stats.large_pages, stats.large_frees), (0, 2));
+        let heap = world.heap();
+        // Its addresses are lost, however many blocks come and go.
+        let is_used = |_| {
+            let other = allocate(heap, 4 * MIB - 16);
+            free(heap, other);
+            blocks[0] >= other && blocks[0] < other.wrapping_add(4 * MIB)
+        };
+        assert!(!(0..40).any(is_used));
+    }
+}
+
+#[test]
+fn a_block_that_the_kernel_does_not_close_is_freed_as_at_other_levels() {
+    let world = World::hardened(4096, "full");
+    world.os().refuse_markers();
+    world.os().limit_guarded_by_rights(0);
+    let (heap, explicit) = (world.heap(), world.explicit_heap());
+    for own in [heap, explicit.enter().own()] {
+        let block = allocate(own, BLOCK - 16);
+        free(own, block);
+        world.check().unwrap();
+    }
+    upkeep::flush_all(heap);
+    let stats = world.shared.pages.stats();
+    assert_eq!((stats.large_pages, world.shared.pages.state.lock().closing), (0, Pages::ZERO));
+    assert_eq!((stats.large_allocs, stats.large_frees), (2, 2));
 }

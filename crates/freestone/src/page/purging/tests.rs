@@ -236,6 +236,19 @@ fn a_fork_does_not_wait_for_a_purge() {
     world.check().unwrap();
 }
 
+/// A thread reads the clock before it waits for the lock. What others free meanwhile is younger than that.
+#[test]
+fn memory_that_was_freed_after_the_clock_was_read_is_not_old() {
+    let world = World::hardened(4096, "off");
+    world.os().advance_ms(100_000);
+    let pages = &world.shared.pages;
+    let read_before = pages.now();
+    world.os().advance_ms(4);
+    let _heap = dirty_mib(&world, 10);
+    drop(pages.purge_due(pages.lock(), read_before));
+    assert_eq!(dirty_bytes(&world), 10 * MIB as u64);
+}
+
 #[test]
 fn runs_that_the_parent_was_purging_are_dirty_in_a_forked_child() {
     let world = World::hardened(4096, "off");

@@ -59,11 +59,18 @@ impl Runs {
         }
     }
 
-    /// Makes the run in use that starts at `page`, all pages of which were closed, a quarantined one.
+    /// Makes the run in use that starts at `page` a quarantined one.
     pub(in crate::page) fn quarantine(&mut self, page: PageIndex) {
         let run = self.end_use(page);
         self.label(run, Kind::Quarantined);
         self.counts.add(Kind::Quarantined, run.pages);
+    }
+
+    /// Makes the quarantined run that starts at `page`, of which no page is closed, a large block's again.
+    pub(in crate::page) fn end_quarantine(&mut self, page: PageIndex) {
+        let run = self.end_use(page);
+        self.label(run, Kind::Large);
+        self.counts.add(Kind::Large, run.pages);
     }
 
     fn free_guard(&mut self, page: PageIndex, free: FreeState) {

@@ -210,3 +210,41 @@ fn a_purged_trailer_is_made_whole_whatever_it_would_say() {
         assert!(cfg!(miri) || n_misleading > 0);
     }
 }
+
+/// The kernel may have any OS page of a free block but the first.
+#[test]
+fn a_write_to_a_canary_of_a_freed_block_is_seen_whatever_of_the_block_was_purged() {
+    const OS_PAGE: usize = 32;
+    const BYTES: usize = 96;
+    #[repr(align(32))]
+    struct Pages([u8; 128]);
+    let secret = secret(false);
+    for (start, size, taken) in [0, 16].into_iter().flat_map(|start| {
+        (0..=BYTES - TRAILER_BYTES).flat_map(move |size| (0..8_usize).map(move |taken| (start, size, taken)))
+    }) {
+        let mut pages = Pages([0; 128]);
+        // SAFETY: the block is this test's.
+        let block = unsafe { MarkedBlock::at(pages.0.as_mut_ptr().wrapping_add(start), BYTES, &secret) };
+        block.begin((size, Fields::of(Trailer { state: LIVE, size, align_log2: 3 })), true);
+        block.end((fields(&block), FAMILY), true);
+        let os_page = |at: usize| (start + at) / OS_PAGE;
+        let is_taken = |at| os_page(at) > 0 && taken >> (os_page(at) - 1) & 1 == 1;
+        let set = |at: usize, byte| {
+            // SAFETY: the byte is one of the test's block, before its trailer.
+            unsafe { block.start().wrapping_add(at).replace(byte) }
+        };
+        for at in (0..block.capacity()).filter(|&at| is_taken(at)) {
+            set(at, 0);
+        }
+        assert_eq!(block.freed_damage(size, true, OS_PAGE), None, "{size} bytes at {start}, {taken:b}");
+        let canary = canary::range(size, block.capacity());
+        for at in canary.start.max(size.max(fill::LEAST_BYTES))..canary.end {
+            let before = set(at, 1);
+            assert_eq!(block.freed_damage(size, true, OS_PAGE), Some(at), "{size} bytes at {start}, {taken:b}");
+            set(at, 0);
+            let seen = (os_page(at) == 0).then_some(at);
+            assert_eq!(block.freed_damage(size, true, OS_PAGE), seen, "{size} bytes at {start}, {taken:b}");
+            set(at, before);
+        }
+    }
+}

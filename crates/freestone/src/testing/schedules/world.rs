@@ -100,9 +100,7 @@ impl Stage {
     /// Draws a world.
     pub(super) fn draw(seams: Seams, random: &mut SplitMix) -> Self {
         let world = World::new([4096, 16384][random.below(2)]);
-        // A thread that does not exist in the child may have closed the pages of a block that it was freeing, which the fake kernel lets nobody do twice.
-        let highest = if matches!(seams, Seams::Children | Seams::All) { "checks" } else { "full" };
-        let level = ["checks", highest, "default", "default"][random.below(4)];
+        let level = ["checks", "full", "default", "default"][random.below(4)];
         if seams != Seams::Limits {
             world.set(key::HARDEN, level);
         }

@@ -22,7 +22,7 @@ use crate::thread::watched::release::{count_free, quarantine, release_others, se
 use crate::thread::watched::request::Claim;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{large_block, large_marks};
-use crate::thread::{large, profiling, route, upkeep};
+use crate::thread::{large, profiling, route};
 use core::slice;
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
@@ -131,8 +131,9 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     // SAFETY: the block is this thread's now, and its first page has an entry.
     unsafe { own.layout().map.set_one(page, Entry::CACHED) };
     watch.quarantine().count_large(n_pages);
+    own.accounts().count_large_free();
     large::publish(own, -(n_pages.to_bytes().0 as i64));
-    upkeep::tick(own, own.now_ms());
+    large::look_if_due(own);
     quarantine(own, watch, (start, Quarantine::bytes_of_large(asked.size)), OTHERS);
     // None of them is handed out from there, so what waits longer than it must is only memory.
     release_others(own, watch, false);
@@ -155,8 +156,9 @@ pub(crate) unsafe fn hold_back<O: Os>(own: Own<'_, O>, page: PageIndex) -> bool 
     // SAFETY: no code uses the block any more (this function's contract).
     let is_held = own.shared().pages.quarantine(unsafe { OwnedRun::at(page) }).is_ok();
     if is_held {
+        own.accounts().count_large_free();
         large::publish(own, -(n_pages.to_bytes().0 as i64));
-        upkeep::tick(own, own.now_ms());
+        large::look_if_due(own);
     }
     is_held
 }

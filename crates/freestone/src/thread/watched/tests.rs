@@ -302,6 +302,29 @@ fn the_quarantine_gives_way_before_an_allocation_fails() {
     world.check().unwrap();
 }
 
+/// A freed large block waits, or is held back: it does not come to the page heap.
+#[test]
+fn a_program_that_only_frees_large_blocks_gives_back_what_has_expired() {
+    for level in ["checks", "full"] {
+        let world = World::hardened(4096, level);
+        world.set(key::DECAY_MS, "1000");
+        world.set(key::DIRTY_MAX, "64m");
+        let heap = world.heap();
+        // So many blocks stay that no burst ends.
+        let _live: Vec<_> = (0..3000).map(|_| allocate(heap, 48)).collect();
+        let large = [(); 2].map(|()| allocate(heap, 100_000));
+        let small: Vec<_> = (0..3000).map(|_| allocate(heap, 1000)).collect();
+        small.into_iter().for_each(|block| free(heap, block));
+        upkeep::flush_all(heap);
+        assert!(world.shared.pages.stats().dirty_pages > 10, "{level}");
+        for block in large {
+            world.os().advance_ms(2000);
+            free(heap, block);
+        }
+        assert_eq!(world.shared.pages.stats().dirty_pages, 0, "{level}");
+    }
+}
+
 #[test]
 fn after_a_burst_nothing_stays_behind() {
     let world = watched();

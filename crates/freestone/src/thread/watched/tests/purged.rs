@@ -138,3 +138,28 @@ fn a_block_whose_trailer_was_purged_is_zero_at_full_whatever_its_memory_was_befo
         assert_eq!(crimes(), []);
     }
 }
+
+#[test]
+fn the_check_of_all_invariants_sees_a_write_to_a_free_block() {
+    for level in ["checks", "full"] {
+        let world = World::hardened(OS_PAGE_BYTES, level);
+        let heap = world.heap();
+        let blocks: Vec<_> = (0..20).map(|_| allocate(heap, 100)).collect();
+        let kept = allocate(heap, 100);
+        blocks.iter().for_each(|&block| free(heap, block));
+        upkeep::flush_all(heap);
+        assert_eq!(world.check(), Ok(()), "{level}");
+        let before = first_byte(blocks[7]);
+        write(blocks[7], 0, !before);
+        assert!(world.check().is_err(), "{level}");
+        write(blocks[7], 0, before);
+        assert_eq!(world.check(), Ok(()), "{level}");
+        free(heap, kept);
+    }
+}
+
+/// The first byte of a block.
+fn first_byte(block: *mut u8) -> u8 {
+    // SAFETY: the block is in a span of the test's world.
+    unsafe { block.read() }
+}
