@@ -55,7 +55,7 @@ mod storage;
 mod transitions;
 mod watch;
 
-pub(crate) use allocation::Run;
+pub(crate) use allocation::{Prefers, Run};
 pub(crate) use large_cache::LargeRunCache;
 pub(crate) use large_list::LargeList;
 pub(crate) use page_heap::{OwnedRun, PageHeap};

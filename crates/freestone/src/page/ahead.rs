@@ -9,7 +9,7 @@
 //! names them, and they do not count as in use. Dirty memory comes first all the same: a run ahead is used only if nothing became dirty since a request
 //! of this length found no dirty run. Under a hard limit nothing is taken ahead.
 
-use crate::page::allocation::Run;
+use crate::page::allocation::{Prefers, Run};
 use crate::page::large_cache::LargeRunCache;
 use crate::page::page_heap::PageHeap;
 use crate::page::runs::{Extent, FreeState};
@@ -56,23 +56,31 @@ impl RunsAhead {
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Allocates a run of `pages` for a small span: one of those `ahead`, if a search for a dirty one would find none. Else takes, if there are none ahead
-    /// and the run is clean, so many that there are `most` in all. `None` as for [`PageHeap::allocate`].
-    pub(crate) fn allocate_span(&self, ahead: &mut RunsAhead, pages: Pages, most: u32) -> Option<SpanRun> {
+    /// Allocates a run of `pages` for a small span: one of those `ahead`, if a search for a dirty one would find none, or a clean one is preferred. Else takes, if
+    /// there are none ahead and the run is clean, so many that there are `most` in all. `None` as for [`PageHeap::allocate`].
+    pub(crate) fn allocate_span(
+        &self,
+        ahead: &mut RunsAhead,
+        pages: Pages,
+        most: u32,
+        prefers: Prefers,
+    ) -> Option<SpanRun> {
         let seen = self.ahead.dirtied();
         let (has_some, fits) = (ahead.n > 0, ahead.pages == pages);
-        if has_some && fits && ahead.seen == seen {
+        if has_some && fits && (ahead.seen == seen || prefers == Prefers::Clean) {
             let page = ahead.first;
             (ahead.first, ahead.n) = (page + pages, ahead.n - 1);
             self.ahead.subtract(pages);
             return Some(SpanRun(Run { page, pages, zero: true }));
         }
         let row = if has_some { pages } else { Pages(pages.0 * most) };
-        let run = self.allocate_row(pages, Pages(1), Kind::Small, row)?;
+        let run = self.allocate_row(pages, Pages(1), Kind::Small, row, prefers)?;
+        let has_searched = prefers == Prefers::Dirty;
         if !has_some {
-            *ahead =
-                RunsAhead { first: run.page + pages, pages, n: if run.pages > pages { most - 1 } else { 0 }, seen };
-        } else if fits && run.zero {
+            let n = if run.pages > pages { most - 1 } else { 0 };
+            // Without a search, the runs are used without the lock only if nothing was ever dirty.
+            *ahead = RunsAhead { first: run.page + pages, pages, n, seen: if has_searched { seen } else { 0 } };
+        } else if fits && run.zero && has_searched {
             ahead.seen = seen;
         }
         Some(SpanRun(run))

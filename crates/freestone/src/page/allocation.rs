@@ -4,7 +4,8 @@
 //!  dirty run that is long enough ─▶ caches emptied, and again ─▶ dirty run and pages beside it ─▶ limits kept ─▶ clean run ─▶ more clean runs
 //! ```
 //!
-//! Dirty memory comes first: clean memory costs page faults and counts against the limits.
+//! Dirty memory comes first: clean memory costs page faults and counts against the limits. Only for a span of which a thread may use little, clean memory does,
+//! if there is a run of it that is long enough ([`Prefers`]).
 
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::growth;
@@ -32,6 +33,15 @@ impl Run {
     fn new(pages: Extent, zero: bool) -> Self {
         Self { page: pages.first, pages: pages.pages, zero }
     }
+}
+
+/// Which memory a run is taken from if there is both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Prefers {
+    /// Dirty memory: what will be written whole needs no page fault then.
+    Dirty,
+    /// Clean memory: of a run that will be used in part, the rest stays without memory.
+    Clean,
 }
 
 /// A request for pages.
@@ -66,12 +76,19 @@ impl<O: Os> PageHeap<O> {
     /// Allocates `wanted` pages in a row for `kind`, the first a multiple of `align` (a power of two) from address 0. `None` when memory or the
     /// address range runs out, or the hard limit is reached.
     pub(crate) fn allocate(&self, wanted: Pages, align: Pages, kind: Kind) -> Option<Run> {
-        self.allocate_row(wanted, align, kind, wanted)
+        self.allocate_row(wanted, align, kind, wanted, Prefers::Dirty)
     }
 
     /// As [`PageHeap::allocate`], but if it takes clean pages, and `row` is longer, takes a row of runs of `wanted` pages if it can: then the result has as
-    /// many pages as the row, and all runs but the first are ahead.
-    pub(super) fn allocate_row(&self, wanted: Pages, align: Pages, kind: Kind, row: Pages) -> Option<Run> {
+    /// many pages as the row, and all runs but the first are ahead. Clean pages that are preferred are taken if there are some that are long enough.
+    pub(super) fn allocate_row(
+        &self,
+        wanted: Pages,
+        align: Pages,
+        kind: Kind,
+        row: Pages,
+        prefers: Prefers,
+    ) -> Option<Run> {
         self.open()?;
         if !self.could_hold(wanted, align) {
             return None;
@@ -82,7 +99,8 @@ impl<O: Os> PageHeap<O> {
         let request = Request { pages, piece: pages, kind, align, room: pages, is_huge: huge.is_some() };
         let searched = request.searched()?;
         let mut state = self.lock();
-        if let Some(page) = self.find_dirty(&mut state, searched) {
+        let takes_clean = prefers == Prefers::Clean && state.runs.find_clean(searched).is_some();
+        if let Some(page) = if takes_clean { None } else { self.find_dirty(&mut state, searched) } {
             if kind == Kind::Large {
                 self.note_reuse(&mut state);
             }

@@ -11,6 +11,7 @@
 //! returns null and leaves the bins as they were.
 
 use crate::misuse::Misuse;
+use crate::page::Prefers;
 use crate::size_class::block_bytes;
 use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
@@ -19,6 +20,9 @@ use crate::thread::spans::OwnedSpans;
 use crate::thread::{capacity, drain, flush, profiling, route, sampling, upkeep};
 use core::ptr;
 use freestone_os::Os;
+
+/// In a process of at most this many heaps, spans that are probably little used get clean memory.
+const FEW_HEAPS: u32 = 4;
 
 /// Fills an empty bin, or one that is found to be damaged, and takes a block from it; null when memory runs out, or when the first block is chosen for a
 /// sample. Returns also whether all of the block but its first word reads as zero, which is known of new memory.
@@ -106,9 +110,20 @@ pub(crate) fn use_new_span<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     }
     // An explicit heap's limit bounds each of its spans, and the level `full` has guards between those of watched heaps.
     let owned = if is_watched || own.holdings().is_some() { 0 } else { own.spans().n_pages() };
-    let Some(run) = own.ahead().next(&own.shared().pages, pages, owned) else { return false };
+    let Some(run) = own.ahead().next(&own.shared().pages, pages, owned, preference(own, class)) else {
+        return false;
+    };
     own.spans().begin(own.shared(), class, run, (own.heap().mailbox(), own.generation()), is_watched);
     true
+}
+
+/// Which memory a new span of a class should have. A class of which the heap has not yet allocated as much as an OS page holds may never need more: most size
+/// classes of a small program do not. In dirty memory its span would keep all 64 KiB, in clean memory the OS pages that were carved. Where there are
+/// many heaps, each takes what others have left: their first spans together would be much clean memory.
+fn preference<O: Os>(own: Own<'_, O>, class: usize) -> Prefers {
+    let allocated = own.bins().allocs(class).saturating_mul(block_bytes(class) as u64);
+    let is_rare = allocated < own.shared().os().os_page_bytes() as u64;
+    if is_rare && own.shared().usage.n_heaps() <= FEW_HEAPS { Prefers::Clean } else { Prefers::Dirty }
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 //!
 //! Threads: only the heap's thread uses it.
 
-use crate::page::PageHeap;
 use crate::page::ahead::{RunsAhead, SpanRun};
+use crate::page::{PageHeap, Prefers};
 use core::cell::Cell;
 use freestone_base::units::Pages;
 use freestone_os::Os;
@@ -27,9 +27,15 @@ impl SpansAhead {
     }
 
     /// A run of `pages` for a span; `None` when memory runs out. A heap that has `owned` pages in spans may take some ahead.
-    pub(crate) fn next<O: Os>(&self, heap: &PageHeap<O>, pages: Pages, owned: u64) -> Option<SpanRun> {
+    pub(crate) fn next<O: Os>(
+        &self,
+        heap: &PageHeap<O>,
+        pages: Pages,
+        owned: u64,
+        prefers: Prefers,
+    ) -> Option<SpanRun> {
         let mut ahead = self.take();
-        let run = heap.allocate_span(&mut ahead, pages, at_once(owned, pages));
+        let run = heap.allocate_span(&mut ahead, pages, at_once(owned, pages), prefers);
         self.0.set(ahead);
         run
     }

@@ -13,8 +13,8 @@ fn give_back(world: &World, ahead: &mut RunsAhead) {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// Who wants a run, of how many pages, and as one of how many.
-    Allocate(usize, u32, u32),
+    /// Who wants a run, of how many pages, as one of how many, and of which memory.
+    Allocate(usize, u32, u32, Prefers),
     Free(usize),
     GiveBack(usize),
     Purge,
@@ -22,8 +22,9 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let pages = prop_oneof![3 => Just(1_u32), 1 => Just(4)];
+    let prefers = prop_oneof![3 => Just(Prefers::Dirty), 1 => Just(Prefers::Clean)];
     let step = prop_oneof![
-        10 => (0..2_usize, pages, 1..9_u32).prop_map(|(who, pages, most)| Step::Allocate(who, pages, most)),
+        10 => (0..2_usize, pages, 1..9_u32, prefers).prop_map(|(who, pages, most, prefers)| Step::Allocate(who, pages, most, prefers)),
         6 => (0..20_usize).prop_map(Step::Free),
         1 => (0..2_usize).prop_map(Step::GiveBack),
         1 => Just(Step::Purge),
@@ -34,8 +35,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 200 }, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Two holders of runs ahead: no page is handed out twice, what is said to be zero was not used, dirty memory comes first, and runs ahead count as
-    /// clean, not as in use.
+    /// Two holders of runs ahead: no page is handed out twice, what is said to be zero was not used, dirty memory comes first unless clean memory is
+    /// preferred and there is some, and runs ahead count as clean, not as in use.
     #[test]
     fn runs_ahead_are_apart_and_come_after_dirty_memory_and_do_not_count_as_in_use(steps in steps()) {
         let world = world_that_stays_dirty();
@@ -44,10 +45,16 @@ proptest! {
         let (mut runs, mut handed_out, mut peak) = (Vec::<Extent>::new(), HandedOut::default(), 0);
         for step in steps {
             match step {
-                Step::Allocate(who, wanted, most) => {
+                Step::Allocate(who, wanted, most, prefers) => {
                     let is_dirty = pages.stats().dirty_pages > 0;
-                    let run = pages.allocate_span(&mut ahead[who], Pages(wanted), most).expect("the fake kernel has memory");
-                    prop_assert!(wanted > 1 || run.is_zero() != is_dirty, "dirty memory comes first");
+                    let has_ahead = ahead[who].n > 0 && ahead[who].pages == Pages(wanted);
+                    let has_clean = has_ahead || pages.state.lock().runs.find_clean(Pages(wanted)).is_some();
+                    let run = pages.allocate_span(&mut ahead[who], Pages(wanted), most, prefers).expect("the fake kernel has memory");
+                    if prefers == Prefers::Clean && has_clean {
+                        prop_assert!(run.is_zero(), "clean memory is preferred");
+                    } else {
+                        prop_assert!(wanted > 1 || run.is_zero() != is_dirty, "dirty memory comes first");
+                    }
                     let extent = Extent::new(run.page(), Pages(wanted));
                     prop_assert_eq!(pages.record(&OwnedRun::taken(extent)).n_pages(), Pages(wanted));
                     handed_out.add(extent, run.is_zero())?;
@@ -83,7 +90,7 @@ fn nothing_is_taken_ahead_under_a_hard_limit() {
         let world = world_that_stays_dirty();
         world.set(option, value);
         let mut ahead = RunsAhead::NONE;
-        assert!(world.shared.pages.allocate_span(&mut ahead, Pages(1), 8).is_some());
+        assert!(world.shared.pages.allocate_span(&mut ahead, Pages(1), 8, Prefers::Dirty).is_some());
         assert_eq!(ahead.n(), if option == key::LIMIT_HARD { 0 } else { 7 });
         give_back(&world, &mut ahead);
     }
@@ -93,7 +100,7 @@ fn nothing_is_taken_ahead_under_a_hard_limit() {
 fn what_goes_back_unused_did_not_come_out_fresh() {
     let world = world_that_stays_dirty();
     let mut ahead = RunsAhead::NONE;
-    assert!(world.shared.pages.allocate_span(&mut ahead, Pages(1), 8).is_some());
+    assert!(world.shared.pages.allocate_span(&mut ahead, Pages(1), 8, Prefers::Dirty).is_some());
     assert_eq!((ahead.n(), world.shared.pages.stats().fresh_bytes), (7, 1 << 16));
     give_back(&world, &mut ahead);
     assert_eq!((ahead.n(), world.shared.pages.stats().fresh_bytes), (0, 1 << 16));
@@ -110,6 +117,6 @@ fn where_there_is_no_room_for_several_runs_one_is_taken_and_none_is_ahead() {
     runs.iter().step_by(2).take(3).for_each(|&run| pages.free(OwnedRun::taken(run)));
     pages.purge();
     let mut ahead = RunsAhead::NONE;
-    assert!(pages.allocate_span(&mut ahead, Pages(1), 8).is_some());
+    assert!(pages.allocate_span(&mut ahead, Pages(1), 8, Prefers::Dirty).is_some());
     assert_eq!((ahead.n(), pages.stats().small_pages), (0, 1));
 }

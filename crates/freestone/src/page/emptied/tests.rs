@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::key;
+use crate::page::Prefers;
 use crate::page::ahead::RunsAhead;
 use crate::page::emptied_list::MOST;
 use crate::page::page_heap::OwnedRun;
@@ -11,7 +12,7 @@ use proptest::prelude::*;
 use std::vec::Vec;
 
 fn allocate(world: &World, pages: u32) -> Extent {
-    let run = world.shared.pages.allocate_span(&mut { RunsAhead::NONE }, Pages(pages), 1);
+    let run = world.shared.pages.allocate_span(&mut { RunsAhead::NONE }, Pages(pages), 1, Prefers::Dirty);
     Extent::new(run.expect("the fake kernel has memory").page(), Pages(pages))
 }
 

@@ -160,3 +160,27 @@ fn blocks_that_are_live_when_a_span_is_made_count_for_the_peak() {
     assert!((900..=1000).contains(&n_published), "{n_published}");
     blocks.into_iter().for_each(|block| free(heap, block));
 }
+
+#[test]
+fn a_class_leaves_dirty_memory_to_others_until_it_has_filled_an_os_page_if_heaps_are_few() {
+    const BLOCK: usize = 64;
+    for n_more in [0, 20] {
+        let world = World::new(4096);
+        world.set(key::DECAY_MS, "4294967295");
+        let heap = world.heap();
+        (0..n_more).for_each(|_| _ = world.heap());
+        let [clean, dirty] = [0; 2].map(|_| heap.allocate(20 * PAGE_BYTES, 1).start);
+        free(heap, clean);
+        world.shared.pages.purge();
+        free(heap, dirty);
+        let dirty_pages = || world.shared.pages.stats().dirty_pages;
+        let before = dirty_pages();
+        let mut blocks = std::vec![heap.allocate(BLOCK, 1).start];
+        let taken = before - dirty_pages();
+        assert_eq!(taken, u64::from(n_more > 0), "the first span, {n_more} heaps beside this one");
+        blocks.extend((0..PAGE_BYTES / BLOCK).map(|_| heap.allocate(BLOCK, 1).start));
+        assert_eq!(before - dirty_pages(), taken + 1, "a class that has used more takes dirty memory");
+        blocks.into_iter().for_each(|block| free(heap, block));
+        world.check().unwrap();
+    }
+}
