@@ -80,22 +80,6 @@ const FAULTS: &[Fault] = &[
         ],
     },
     Fault {
-        what: "a block counts as in use while a thread closes it",
-        test: "a_child_goes_on_without_the_threads_that_did_not_come_along",
-        changes: &[
-            (
-                "crates/freestone/src/page/address_quarantine.rs",
-                "        begin_close(&mut state, run);\n        for _ in 0..2 {",
-                "        state.closing += run.pages;\n        for _ in 0..2 {",
-            ),
-            (
-                "crates/freestone/src/page/address_quarantine.rs",
-                "                    self.hold_back(&mut state, run, by);\n",
-                "                    state.closing -= run.pages;\n                    begin_close(&mut state, run);\n                    self.hold_back(&mut state, run, by);\n",
-            ),
-        ],
-    },
-    Fault {
         what: "a block comes out of its span without its trailer, which was purged",
         test: "threads_that_free_each_others_blocks_lose_none",
         changes: &[(

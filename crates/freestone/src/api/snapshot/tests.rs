@@ -6,10 +6,9 @@ use crate::size_class::class_of;
 use crate::span::layout::BITMAP_BYTES;
 use crate::span::{PageIndex, Span};
 use crate::stats::rows::HeapKind;
-use crate::testing::{LEVELS, OneHeap, World, free, reallocate};
+use crate::testing::{LEVELS, OneHeap, World, free};
 use crate::thread::drain::drain;
 use crate::thread::explicit::make_sampled_heap;
-use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::sync::AtomicUsize;
 use freestone_os::System;
@@ -19,6 +18,8 @@ use std::boxed::Box;
 use std::fs;
 use std::vec;
 use std::vec::Vec;
+
+mod heap_rows;
 
 /// What `docs/monitoring.md` says adds up, does.
 fn hold_identities(world: &World) {
@@ -294,64 +295,6 @@ fn a_profile_of_every_allocation_has_the_bytes_and_blocks_of_the_statistics() {
             let stats = take(&world.shared, &world.threads);
             assert_eq!((sums.0 as u64, sums.1.round() as u64), (stats.live, stats.n_allocations), "{level} {size}");
         }
-    }
-}
-
-#[test]
-fn a_heaps_row_adds_up_its_classes() {
-    let world = World::new(4096);
-    let heap = world.heap();
-    let row = || heap_row(&world.shared, heap.heap(), None);
-    let many = |n, size| -> Vec<_> { (0..n).map(|_| heap.allocate(size, 1).start).collect() };
-    let (small, medium) = (many(300, 48), many(200, 1024));
-    assert_eq!(row().n_allocations, 500, "{:?}", row());
-    let before = row().cached;
-    small.into_iter().take(10).chain(medium.into_iter().take(2)).for_each(|block| free(heap, block));
-    assert_eq!(row().cached, before + 10 * 48 + 2 * 1024, "{:?}", row());
-    upkeep::flush_all(heap);
-    assert_eq!((row().n_frees, row().cached), (12, 0), "{:?}", row());
-}
-
-#[test]
-fn a_heaps_row_has_what_its_large_run_cache_holds() {
-    let world = World::new(4096);
-    let heap = world.heap();
-    (0..5).for_each(|_| free(heap, heap.allocate(100_000, 1).start));
-    let row = heap_row(&world.shared, heap.heap(), None);
-    assert_eq!((row.n_allocations, row.n_frees, row.cached), (5, 5, 2 * PAGE_BYTES as u64));
-    let (puts, takes) = heap.cache().puts_and_takes();
-    assert!(puts > takes && takes > 0);
-}
-
-/// Those that a thread's cache has, those that come from the page heap and go there, those in the quarantine, and those that are held back.
-#[test]
-fn a_heaps_row_counts_every_large_block() {
-    for level in ["default", "checks", "full"] {
-        let world = World::hardened(4096, level);
-        let (heap, explicit) = (world.heap(), world.explicit_heap());
-        let large = |own: Own<'_, _>, n: usize| -> Vec<_> { (0..n).map(|_| own.allocate(100_000, 1).start).collect() };
-        let counts = || {
-            let explicit = explicit.gated().heap();
-            [heap.heap(), explicit].map(|heap| {
-                let row = heap_row(&world.shared, heap, None);
-                (row.n_allocations, row.n_frees)
-            })
-        };
-        let (own, of_explicit) = (large(heap, 7), large(explicit.enter().own(), 4));
-        assert_eq!(counts(), [(7, 0), (4, 0)], "{level}");
-        own.into_iter().for_each(|block| free(heap, block));
-        of_explicit.into_iter().for_each(|block| free(explicit.enter().own(), block));
-        assert_eq!(counts(), [(7, 7), (4, 4)], "{level}");
-        // Blocks that move, by whatever way.
-        let block = reallocate(heap, heap.allocate(100_000, 1).start, 5 << 20);
-        let _in_its_way = heap.allocate(100_000, 1);
-        free(heap, reallocate(heap, block, 9 << 20));
-        let [(n_allocations, n_frees), _] = counts();
-        assert_eq!(n_allocations - n_frees, 1, "{level}");
-        let left = large(explicit.enter().own(), 3);
-        assert_eq!((left.len(), counts()[1]), (3, (7, 4)), "{level}");
-        world.destroy(explicit);
-        assert_eq!(counts()[1], (7, 7), "{level}: those that are deleted with it count as freed");
     }
 }
 
