@@ -93,8 +93,8 @@ pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
 /// it has [`SMALLEST_BATCH`]. The chain of the blocks, linked with `key` and out from now on; empty if every page has been carved.
 pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, more: usize, os_page_bytes: usize, key: LinkKey) -> Chain {
     let class = span.class.get() as usize;
-    let (block, unit, division, n_blocks) =
-        (block_bytes(class), carve_bytes(span, os_page_bytes), BlockDivision::of(class), n_blocks(span));
+    let (block, unit, division) = (block_bytes(class), carve_bytes(span, os_page_bytes), BlockDivision::of(class));
+    let n_blocks = division.block_at(span_bytes(span)).0;
     let n_least = if span.fresh_has_memory.get() { n.min(SMALLEST_BATCH) as usize } else { 1 };
     let n_wanted = (division.block_at(more * unit).0 + 1).min(n as usize).max(n_least);
     let first_block = |unit_index: u32| division.block_at(unit_index as usize * unit + block - 1).0.min(n_blocks);
@@ -269,7 +269,7 @@ pub(crate) fn count_fresh(span: &OwnedSpan<'_>, os_page_bytes: usize) -> u32 {
 }
 
 mod intake;
-pub(crate) use intake::take_in;
+pub(crate) use intake::{End, take_in};
 
 #[cfg(test)]
 mod tests;

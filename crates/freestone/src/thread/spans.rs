@@ -25,7 +25,7 @@ use crate::page::PageHeap;
 use crate::page::ahead::SpanRun;
 use crate::shared::Shared;
 use crate::size_class::{BlockDivision, N_CLASSES, block_bytes, span_pages};
-use crate::span::blocks::{self, Home, Refused};
+use crate::span::blocks::{self, End, Home, Refused};
 use crate::span::free_node;
 use crate::span::record::Listed;
 use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages, single_block};
@@ -313,20 +313,19 @@ impl OwnedSpans {
             let Some(span) = span_of(layout, lookup, class, next.addr()) else { break Stop::Elsewhere };
             // SAFETY: the span is this heap's, and of the class. The chain's blocks are linked and ours to give.
             let intake = unsafe { blocks::take_in(&span, division, next, left, key) };
-            if intake.n > 0 {
-                (next, before, left) = (intake.next, intake.before, left - intake.n);
-                if span.listed.get() == Listed::Full {
-                    self.list_as_partial(class, layout, span.page());
-                }
+            (next, left) = (intake.next, left - intake.n);
+            if span.listed.get() == Listed::Full && intake.n > 0 {
+                self.list_as_partial(class, layout, span.page());
             }
-            if let Some(why) = intake.refused {
-                if why == Refused::Written && key.is_plain() {
-                    break Stop::Elsewhere;
+            match intake.end {
+                End::Behind(last) => before = last,
+                End::Refused(Refused::Written) if key.is_plain() => break Stop::Elsewhere,
+                End::Refused(why) => {
+                    (before, n_refused) = (next, 1);
+                    // SAFETY: a refused block was in the chain, so its first word was a link when the chain was made.
+                    next = unsafe { free_node::next(before, key) };
+                    break Stop::Refused(span.page(), before, why);
                 }
-                (before, n_refused) = (next, 1);
-                // SAFETY: a refused block was in the chain, so its first word was a link when the chain was made.
-                next = unsafe { free_node::next(before, key) };
-                break Stop::Refused(span.page(), before, why);
             }
             if span.n_out.get() == 0 {
                 break Stop::Emptied(Home::of(span));

@@ -27,10 +27,17 @@ pub(crate) struct Intake {
     pub n: u32,
     /// The block behind them in their chain, or the block that was refused; if as many were taken in as may be, what the last one links to.
     pub next: *mut Node,
-    /// The last block that was taken in: its link leads on.
-    pub before: *mut Node,
-    /// Why `next` cannot be given back: it is not a block of this span that is out.
-    pub refused: Option<Refused>,
+    /// Where that is.
+    pub end: End,
+}
+
+/// Where a walk along a chain ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Behind this block, the last one that was taken in: the next one does not lie in the span, or no more may be taken in.
+    Behind(*mut Node),
+    /// At the next block, which cannot be given back for this reason: it is not a block of the span that is out.
+    Refused(Refused),
 }
 
 /// Gives back a block to a span, and those behind it in its chain up to the first that does not lie in the span, at most `most` (1 or more). Ends
@@ -53,8 +60,8 @@ pub(crate) unsafe fn take_in(
     let n_blocks = division.block_at(span_bytes(span)).0;
     if limit == 0 || index >= n_blocks || !is_start {
         let is_block = index < n_blocks && is_start;
-        let refused = Some(if is_block { Refused::FreeAlready } else { Refused::NotABlock });
-        return Intake { n: 0, next: first, before: first, refused };
+        let why = if is_block { Refused::FreeAlready } else { Refused::NotABlock };
+        return Intake { n: 0, next: first, end: End::Refused(why) };
     }
     let (words, left) = (span.bitmap().as_ptr(), limit as usize);
     let mut walk = Walk { words, start, division, n_blocks, key, left, index, next: first };
@@ -83,18 +90,7 @@ pub(crate) unsafe fn take_in(
     span.n_free.set(span.n_free.get() + n);
     // To find the lowest word that has changed would take two of the instructions of each block.
     span.first_word.set(0);
-    match end {
-        End::Behind(before) => Intake { n, next: walk.next, before, refused: None },
-        End::Refused(why) => Intake { n, next: walk.next, before: walk.next, refused: Some(why) },
-    }
-}
-
-/// Where a walk ends.
-enum End {
-    /// Behind this block, the last one that was taken in: the next one does not lie in the span, or no more may be taken in.
-    Behind(*mut Node),
-    /// At the next block, for this reason.
-    Refused(Refused),
+    Intake { n, next: walk.next, end }
 }
 
 /// A chain that is walked along.

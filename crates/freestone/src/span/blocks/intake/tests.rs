@@ -95,10 +95,12 @@ proptest! {
         let intake = unsafe { take_in(&span, BlockDivision::of(class), chain[0], most, key) };
 
         prop_assert_eq!(intake.n as usize, n_expected);
-        prop_assert_eq!(intake.refused, expected_why.filter(|_| is_refused));
         prop_assert_eq!(intake.next, chain[n_expected]);
-        let leads_on = if is_refused { n_expected } else { n_expected - 1 };
-        prop_assert_eq!(intake.before, chain[leads_on]);
+        let end = match expected_why {
+            Some(why) if is_refused => End::Refused(why),
+            _ => End::Behind(chain[n_expected - 1]),
+        };
+        prop_assert_eq!(intake.end, end);
         prop_assert_eq!((span.n_out.get(), span.n_free.get()), (n_out - intake.n, intake.n));
         prop_assert_eq!(count_free(&span) - before, intake.n);
         prop_assert!(numbers[..n_expected].iter().all(|&number| is_free(&span, number)));
