@@ -49,6 +49,9 @@ const BYTES_PER_CARVED_PAGE: usize = 256 << 10;
 /// See [`ClassSpans::carved_beside`]: with more, links of a batch would fill a large part of the first cache.
 const CARVED_BESIDE_MOST: usize = 3;
 
+/// See [`ClassSpans::carved_beside`]: the first block of a batch is known to read as zero, so that of larger ones `calloc` clears more.
+const CARVED_BESIDE_BLOCK_MOST: usize = 512;
+
 /// The spans of one class that a heap owns. See the module header.
 #[derive(Debug)]
 pub(crate) struct ClassSpans {
@@ -109,11 +112,12 @@ impl ClassSpans {
     }
 
     /// How many OS pages are carved beside the one that is needed: one for each [`BYTES_PER_CARVED_PAGE`] that the thread has out, so that at most a
-    /// 64th is memory that is not needed yet.
+    /// 64th is memory that is not needed yet. None of blocks larger than [`CARVED_BESIDE_BLOCK_MOST`].
     #[inline]
     fn carved_beside(&self, span: &Span) -> usize {
-        let bytes_out = usize::try_from(self.n_out()).unwrap_or(0) * block_bytes(span.class.get() as usize);
-        (bytes_out / BYTES_PER_CARVED_PAGE).min(CARVED_BESIDE_MOST)
+        let block = block_bytes(span.class.get() as usize);
+        let bytes_out = usize::try_from(self.n_out()).unwrap_or(0) * block;
+        if block > CARVED_BESIDE_BLOCK_MOST { 0 } else { (bytes_out / BYTES_PER_CARVED_PAGE).min(CARVED_BESIDE_MOST) }
     }
 
     /// Takes up to `n` blocks out of the current span, which of its free ones a random number says, and calls `put` with each; carves the next OS page

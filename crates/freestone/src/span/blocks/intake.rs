@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A thread that frees blocks in the order in which it allocated them has them in its bin as a run of neighbours. Of a run only the ends are divided by the
-//! block size, and its bits are set by the word: 7 instructions a block, where one by one takes 21. A chain that is no run where it enters the span
-//! is not asked again: to ask at every block costs more than short runs save (`docs/decisions/0060-runs-of-blocks-go-back-together.md`).
+//! block size, and its bits are set by the word. A chain that is no run where it enters the span is not asked again: to ask at every block costs more than
+//! short runs save. `docs/decisions/0060-runs-of-blocks-go-back-together.md` has the measurements.
 //!
 //! All of it is inlined, so that the loop over spans keeps what this one needs: both are most of what freeing a large structure costs.
 
@@ -159,7 +159,7 @@ impl Walk {
         last
     }
 
-    /// As [`Self::take_run`]. A function of its own, so that the loop over single blocks has all registers.
+    /// As [`Walk::take_run`]. A function of its own, so that the loop over single blocks has all registers.
     #[inline(never)]
     fn take_beside(&mut self, taken: *mut Node) -> Option<*mut Node> {
         let rises = self.next > taken;
