@@ -107,3 +107,26 @@ proptest! {
         prop_assert_eq!((count_free(&other), other.n_free.get()), (0, 0));
     }
 }
+
+/// Blocks of 16 bytes fill a span, so those of the next one lie beside them.
+#[test]
+fn a_run_ends_with_its_span_where_the_next_one_goes_on() {
+    let world = World::new(OS_PAGE_BYTES);
+    let class = class_of(16);
+    let (low, high) = (full_span(&world, class), full_span(&world, class));
+    let n = n_blocks(&low);
+    assert_eq!(low.start().addr() + n * 16, high.start().addr(), "the test needs them side by side");
+    let rising: Vec<_> = (n - 6..n + 6).map(|at| low.start().wrapping_add(at * 16).cast::<Node>()).collect();
+    let falling: Vec<_> = rising.iter().rev().copied().collect();
+    for (chain, first, second) in [(rising, &low, &high), (falling, &high, &low)] {
+        for (at, &node) in chain.iter().enumerate() {
+            // SAFETY: the blocks are the test's.
+            unsafe { write_in_bin(node, chain.get(at + 1).copied().unwrap_or(END_OF_BIN), LinkKey::PLAIN) };
+        }
+        let before = (count_free(first), count_free(second));
+        // SAFETY: the blocks are the test's, and linked.
+        let intake = unsafe { take_in(first, BlockDivision::of(class), chain[0], u32::MAX, LinkKey::PLAIN) };
+        assert_eq!((intake.n, intake.next, intake.end), (6, chain[6], End::Behind(chain[5])));
+        assert_eq!((count_free(first), count_free(second)), (before.0 + 6, before.1));
+    }
+}
