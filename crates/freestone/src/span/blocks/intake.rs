@@ -111,6 +111,18 @@ struct Walk {
 }
 
 impl Walk {
+    /// A word of the bitmap.
+    ///
+    /// # Safety
+    /// - The bitmap has such a word.
+    #[inline(always)]
+    unsafe fn word(&self, at: usize) -> &Cell<u64> {
+        // SAFETY: the word is inside the bitmap (this function's contract).
+        let word = unsafe { self.words.add(at) };
+        // SAFETY: the bitmap of a span in use is committed, and only the span's owner reads or writes it.
+        unsafe { &*word }
+    }
+
     /// Takes in the next block, and finds out which one is behind it.
     #[inline(always)]
     fn take_one(&mut self) -> Result<(), End> {
@@ -119,7 +131,7 @@ impl Walk {
             return Err(End::Refused(Refused::Written));
         }
         // SAFETY: the number is below that of the span's blocks, so its word is inside the bitmap.
-        let word = unsafe { &*self.words.add(self.index / 64) };
+        let word = unsafe { self.word(self.index / 64) };
         if word.get() >> (self.index % 64) & 1 == 1 {
             return Err(End::Refused(Refused::FreeAlready));
         }
@@ -196,13 +208,13 @@ impl Walk {
         let mut bits = u64::MAX << (from % 64);
         for at in from / 64..to / 64 {
             // SAFETY: the numbers are below that of the span's blocks, so their words are inside the bitmap.
-            if !visit(unsafe { &*self.words.add(at) }, bits) {
+            if !visit(unsafe { self.word(at) }, bits) {
                 return false;
             }
             bits = u64::MAX;
         }
         // SAFETY: as above.
-        visit(unsafe { &*self.words.add(to / 64) }, bits & u64::MAX >> (63 - to % 64))
+        visit(unsafe { self.word(to / 64) }, bits & u64::MAX >> (63 - to % 64))
     }
 }
 

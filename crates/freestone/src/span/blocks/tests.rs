@@ -83,6 +83,15 @@ fn a_batch_is_carved_where_there_is_memory_already_and_an_os_page_where_there_is
 }
 
 #[test]
+fn os_pages_are_carved_beside_the_next_one_until_the_batch_is_full() {
+    let world = World::new(OS_PAGE_BYTES);
+    for (n, more, blocks) in [(1000, 0, 64), (1000, 1, 128), (1000, 3, 256), (100, 3, 128), (1, 3, 64)] {
+        let span = span(&world, class_of(64));
+        assert_eq!(carve(&span, n, more, OS_PAGE_BYTES, LinkKey::PLAIN).len, blocks, "{n} {more}");
+    }
+}
+
+#[test]
 fn a_block_belongs_to_the_os_page_that_it_starts_in() {
     let world = World::new(OS_PAGE_BYTES);
     let span = span(&world, class_of(1536));
