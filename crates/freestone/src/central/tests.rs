@@ -35,7 +35,7 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
     let mut blocks = Vec::new();
     // At least one OS page is carved, so that the span has free blocks unless all are out.
     loop {
-        let carved = links(blocks::carve(&span, 1, OS_PAGE_BYTES, LinkKey::PLAIN));
+        let carved = links(blocks::carve(&span, 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN));
         let is_carved = carved.is_empty();
         blocks.extend(carved);
         if is_carved || blocks.len() >= n_out {

@@ -16,8 +16,6 @@
 //! Cost: taking `n` blocks is one pass over the bitmap words that hold them; giving one back is a division by multiplication
 //! and a bit. `docs/decisions/0002-bitmaps-not-lists.md` has the measurements.
 //!
-//! Long because: blocks that are taken and blocks that are given back change the same bits and counts.
-//!
 //! # Safety
 //! What is written inside the span is the first word of free blocks, which no code uses. The proof that the span is the caller's ([`OwnedSpan`])
 //! gives access to the rest.
@@ -91,13 +89,14 @@ pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
     u64::MAX >> (64 - span_bytes(span) / carve_bytes(span, os_page_bytes))
 }
 
-/// Carves the next OS page or, where the span may have memory behind it, as many as `n` blocks take, but only until it has [`SMALLEST_BATCH`]: the chain of the blocks, linked with `key` and
-/// out from now on; empty if every page has been carved.
-pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, os_page_bytes: usize, key: LinkKey) -> Chain {
+/// Carves the next OS page and, where they follow it and `n` blocks do not fit, up to `more` behind it; where the span may have memory behind it, as many as `n` blocks take, but only until
+/// it has [`SMALLEST_BATCH`]. The chain of the blocks, linked with `key` and out from now on; empty if every page has been carved.
+pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, more: usize, os_page_bytes: usize, key: LinkKey) -> Chain {
     let class = span.class.get() as usize;
-    let (block, unit, division, n_blocks) =
-        (block_bytes(class), carve_bytes(span, os_page_bytes), BlockDivision::of(class), n_blocks(span));
-    let n_wanted = if span.fresh_has_memory.get() { n.min(SMALLEST_BATCH) as usize } else { 1 };
+    let (block, unit, division) = (block_bytes(class), carve_bytes(span, os_page_bytes), BlockDivision::of(class));
+    let n_blocks = division.block_at(span_bytes(span)).0;
+    let n_least = if span.fresh_has_memory.get() { n.min(SMALLEST_BATCH) as usize } else { 1 };
+    let n_wanted = (division.block_at(more * unit).0 + 1).min(n as usize).max(n_least);
     let first_block = |unit_index: u32| division.block_at(unit_index as usize * unit + block - 1).0.min(n_blocks);
     let mut fresh = span.fresh.get();
     while fresh != 0 {
@@ -244,92 +243,10 @@ impl<'a> Home<'a> {
         }
         word.set(word.get() | 1 << (index % 64));
         span.n_out.set(span.n_out.get() - 1);
-        note_free(span, 1, index);
+        span.n_free.set(span.n_free.get() + 1);
+        span.first_word.set(span.first_word.get().min((index / 64) as u16));
         Ok(())
     }
-}
-
-/// Counts blocks as free, of which the one with number `lowest` is the first.
-#[inline(always)]
-fn note_free(span: &OwnedSpan<'_>, n: u32, lowest: usize) {
-    span.n_free.set(span.n_free.get() + n);
-    span.first_word.set(span.first_word.get().min((lowest / 64) as u16));
-}
-
-/// The result of taking in blocks of a chain.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Intake {
-    /// How many blocks.
-    pub n: u32,
-    /// The block behind them in their chain, or the block that was refused; if as many were taken in as may be, what the last one links to.
-    pub next: *mut Node,
-    /// The last block that was looked at: its link leads on.
-    pub before: *mut Node,
-    /// Why `next` cannot be given back: it is not a block of this span that is out.
-    pub refused: Option<Refused>,
-}
-
-/// Gives back a block to a span, and those behind it in its chain up to the first that does not lie in the span, at most `most` (1 or more). Ends
-/// early when no block is out any more, or at a block that is refused, which is left as it is. The chain comes out of a bin whose links have the `key`,
-/// and if they are `MARKED`, each block has to be marked as such. `division` is that of the span's class.
-///
-/// Inlined, so that the loop over spans keeps what this one needs: both are most of what freeing a large structure costs.
-///
-/// # Safety
-/// - The first block lies in the span; each is the caller's if it is a block, and linked.
-#[inline(always)]
-pub(crate) unsafe fn take_in<const MARKED: bool>(
-    span: &OwnedSpan<'_>,
-    (division, block): (BlockDivision, usize),
-    first: *mut Node,
-    most: u32,
-    key: LinkKey,
-) -> Intake {
-    let (start, bitmap) = (span.start(), span.bitmap());
-    // Behind the last block.
-    let end = division.block_at(span_bytes(span)).0 * block;
-    let n_out = span.n_out.get();
-    let limit = most.min(n_out);
-    let (mut n, mut next, mut before, mut lowest) = (0, first, first, usize::MAX);
-    let mut at = first.addr() - start.addr();
-    if limit == 0 || at >= end {
-        let is_block = at < end && division.block_at(at).1;
-        let refused = Some(if is_block { Refused::FreeAlready } else { Refused::NotABlock });
-        return Intake { n, next, before, refused };
-    }
-    let refused = loop {
-        // An address before `end`, which need not be a block's.
-        let (index, is_start) = division.block_at(at);
-        if !is_start {
-            let is_other = n > 0 && !free_node::is_aligned(next);
-            break (!is_other).then_some(Refused::NotABlock);
-        }
-        before = next;
-        // SAFETY: a block of the span starts here, and is the caller's (this function's contract).
-        if MARKED && unsafe { !free_node::is_in_bin(next) } {
-            break Some(Refused::Written);
-        }
-        // SAFETY: the block lies before the end of the last one, so its word is inside the bitmap.
-        let word = unsafe { bitmap.get_unchecked(index / 64) };
-        let bits = word.get() | 1 << (index % 64);
-        if bits == word.get() {
-            break Some(Refused::FreeAlready);
-        }
-        word.set(bits);
-        lowest = lowest.min(index);
-        n += 1;
-        // SAFETY: the block is the caller's, and linked.
-        next = unsafe { free_node::next(next, key) };
-        at = next.addr().wrapping_sub(start.addr());
-        if at >= end || n == limit {
-            break None;
-        }
-    };
-    if n > 0 {
-        span.n_out.set(n_out - n);
-        note_free(span, n, lowest);
-    }
-    Intake { n, next, before, refused }
 }
 
 /// Whether the block with `index` is free; not if the span has no such block.
@@ -350,6 +267,9 @@ pub(crate) fn count_fresh(span: &OwnedSpan<'_>, os_page_bytes: usize) -> u32 {
     let starts = |units: usize| (units * unit).div_ceil(block).min(n_blocks(span));
     (0..64).filter(|unit| span.fresh.get() >> unit & 1 == 1).map(|unit| (starts(unit + 1) - starts(unit)) as u32).sum()
 }
+
+mod intake;
+pub(crate) use intake::{End, take_in};
 
 #[cfg(test)]
 mod tests;

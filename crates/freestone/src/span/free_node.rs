@@ -304,6 +304,8 @@ pub(crate) struct Linked<'a> {
     pub(crate) at: *mut Node,
     /// The block before, or null.
     pub(crate) before: *mut Node,
+    /// The page of the block before: that may hold blocks of the class, so it is not looked up again.
+    page: usize,
     class: usize,
     key: LinkKey,
     view: &'a View,
@@ -315,7 +317,7 @@ impl<'a> Linked<'a> {
     /// # Safety
     /// - `first` is the end, or a block of a bin with this key; the bin is the caller's, and does not change meanwhile.
     pub(crate) unsafe fn new(first: *mut Node, class: usize, key: LinkKey, view: &'a View) -> Self {
-        Self { at: first, before: ptr::null_mut(), class, key, view }
+        Self { at: first, before: ptr::null_mut(), page: usize::MAX, class, key, view }
     }
 }
 
@@ -325,8 +327,12 @@ impl Iterator for Linked<'_> {
     #[inline]
     fn next(&mut self) -> Option<*mut Node> {
         let at = not_chosen(self.at);
-        if at == END_OF_BIN || !(self.key.is_plain() || is_plausible(at, self.class, self.view)) {
-            return None;
+        let page = self.view.number_of_aligned(at.addr());
+        if page != self.page {
+            if at == END_OF_BIN || !(self.key.is_plain() || is_plausible(at, self.class, self.view)) {
+                return None;
+            }
+            self.page = page;
         }
         self.before = at;
         // SAFETY: the block is in the bin: free, and its first word is its link.

@@ -239,10 +239,23 @@ impl View {
     #[must_use]
     #[allow(unsafe_code)]
     pub(crate) fn page_of_block(&self, address: usize) -> Option<(PageIndex, Entry)> {
-        let granule = address.wrapping_sub(self.base.addr()).rotate_right(GRANULE_BYTES.ilog2());
+        let granule = self.granule_of(address);
         let page = granule >> PAGE_GRANULES_LOG2;
         // SAFETY: the page is below the reach, so its entry is committed (`View::new`).
         (granule < self.reach_granules).then(|| (PageIndex(page as u32), unsafe { self.map.get(page) }))
+    }
+
+    /// The number of the page at an address that is a multiple of the granule; of another one, a number that no page has.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn number_of_aligned(&self, address: usize) -> usize {
+        self.granule_of(address) >> PAGE_GRANULES_LOG2
+    }
+
+    /// The number of the granule at an address that is a multiple of it; of another one, a number beyond every reach.
+    #[inline(always)]
+    fn granule_of(&self, address: usize) -> usize {
+        address.wrapping_sub(self.base.addr()).rotate_right(GRANULE_BYTES.ilog2())
     }
 
     /// The size class of a block, if it is in a small span, whoever owns it.

@@ -319,7 +319,8 @@ impl Bins {
     /// Blocks in a bin. Exact for the heap's thread.
     #[inline]
     pub(crate) fn len(&self, class: usize) -> i64 {
-        self.moved[class].load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
+        let granted = self.granted[class].load(Ordering::Relaxed);
+        self.moved[class].load(Ordering::Relaxed) + granted - self.room(class) - self.allocs(class) as i64
     }
 
     /// What [`Bins::frees`] is when the bin's room is used up: the hot paths cannot get further.

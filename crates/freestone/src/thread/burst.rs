@@ -51,6 +51,7 @@ impl BurstPolicy {
 
     /// The room to grant a bin that has `room`, so that the free of the last of `live` blocks takes the slow path; `None` if an earlier free does
     /// that anyway, or if there is no block to wait for.
+    #[inline(always)]
     pub(crate) fn await_last(&self, class: usize, live: i64, room: i64) -> Option<i64> {
         let awaits = live > 0 && live <= room + 1;
         if awaits {

@@ -5,14 +5,11 @@
 //! these blocks soon, and each may be the only one on its OS page. In a process of many threads all bins of a class share a fixed number of
 //! bytes ([`shared`]).
 
-/// Blocks that a bin may always hold in a process of few threads, if they are small: enough to make a flush worth its call.
-const ALLOWED_LEAST: u32 = 64;
-
-/// Larger blocks: as many as fill this many bytes, but at least [`ALLOWED_LEAST_LARGER`].
+/// A bin may always hold blocks of this many bytes in a process of few threads, but at least [`ALLOWED_LEAST`]: enough to make a flush worth its call.
 const ALLOWED_LEAST_BYTES: u32 = 4096;
 
 /// See [`ALLOWED_LEAST_BYTES`].
-const ALLOWED_LEAST_LARGER: u32 = 8;
+const ALLOWED_LEAST: u32 = 8;
 
 /// Up to this many threads, bins have their whole capacity.
 const FEW_THREADS: u32 = 16;
@@ -38,7 +35,7 @@ pub(crate) fn is_burst(flushed: u32, whole: u32, capacity: u32) -> bool {
 /// What a bin may hold after `flushed` blocks were flushed since it was last empty: half for each time that its capacity was flushed.
 pub(crate) fn allowed(capacity: u32, flushed: u32, block_bytes: usize) -> u32 {
     let halvings = (flushed / capacity.max(1)).min(31);
-    let least = (ALLOWED_LEAST_BYTES / block_bytes as u32).clamp(ALLOWED_LEAST_LARGER, ALLOWED_LEAST);
+    let least = (ALLOWED_LEAST_BYTES / block_bytes as u32).max(ALLOWED_LEAST);
     (capacity >> halvings).max(least.min(capacity))
 }
 

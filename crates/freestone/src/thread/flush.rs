@@ -56,8 +56,8 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     let (whole, flushed) = (own_capacity(own, class), bins.flushed(class));
     let capacity = shared_capacity(own, class, whole);
     let allowed = i64::from(capacity::allowed(capacity, flushed, block_bytes(class)));
-    let len = bins.len_with_aside(class);
-    let was_last = burst.was_last(class, bins.live(class));
+    let (len, live) = (bins.len_with_aside(class), bins.live(class));
+    let was_last = burst.was_last(class, live);
     if was_last || len >= allowed {
         let keep = if was_last { 0 } else { capacity::kept(capacity, flushed, allowed) };
         bins.count_flushed(class, u32::try_from(len - keep).unwrap_or(u32::MAX));
@@ -68,16 +68,15 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     }
     profiling::grant(own, class, (allowed - bins.len_with_aside(class)).max(0));
     if burst.is_on_watch(capacity::is_burst(bins.flushed(class), whole, capacity)) {
-        await_last(own, class);
+        await_last(own, class, live);
     }
     sampling::after_overflow(own, class);
 }
 
-/// Grants a bin room only until the thread's last block of its class is freed, if it has room for that many.
+/// Grants a bin room only until the last of the thread's `live` blocks of its class is freed, if it has room for that many.
 #[inline]
-fn await_last<O: Os>(own: Own<'_, O>, class: usize) {
-    let bins = own.bins();
-    if let Some(room) = own.burst().await_last(class, bins.live(class), profiling::whole_room(own, class)) {
+fn await_last<O: Os>(own: Own<'_, O>, class: usize, live: i64) {
+    if let Some(room) = own.burst().await_last(class, live, profiling::whole_room(own, class)) {
         profiling::grant(own, class, room);
         sampling::settle(own, class);
     }
@@ -90,10 +89,11 @@ fn end_burst<O: Os>(own: Own<'_, O>) {
     burst.end();
     let mut awaits = false;
     for class in 0..N_CLASSES {
-        if bins.live(class) <= 0 && bins.len(class) > 0 {
+        let live = bins.live(class);
+        if live <= 0 && bins.len(class) > 0 {
             flush(own, class, 0);
         } else {
-            await_last(own, class);
+            await_last(own, class, live);
         }
         awaits |= burst.awaits_last(class);
     }

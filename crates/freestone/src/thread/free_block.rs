@@ -211,6 +211,12 @@ impl FreeChain {
         unsafe { free_node::next(self.first(), self.key) }
     }
 
+    /// The block that linked to the first, which is in the chain no more, or null.
+    #[inline]
+    pub(crate) fn before(&self) -> *mut Node {
+        ptr::without_provenance_mut(self.before)
+    }
+
     /// Continues at `first`, with `n` blocks fewer: they went to their span. `before` linked to it.
     #[inline]
     pub(crate) fn advance(&mut self, n: u32, first: *mut Node, before: *mut Node) {

@@ -72,25 +72,37 @@ fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
 
 /// Up to `n` blocks of a class, from the first source that has any.
 fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch> {
-    let (shared, layout, spans) = (own.shared(), own.layout(), own.spans().of(class));
     loop {
-        if let Some((batch, n_reused)) = spans.take(&shared.pages, n, own.bins().key()) {
+        if let Some((batch, n_reused)) = own.spans().of(class).take(&own.shared().pages, n, own.bins().key()) {
             own.accounts().add_free(class, -i64::from(n_reused));
             return Some(batch);
         }
-        if !spans.use_fullest_partial(layout) && !adopt(own, class) {
-            if own.holdings().is_none() {
-                if let Some(orphaned) = take_orphaned(shared, class, own.remote().key(), own.bins().key()) {
-                    return Some(orphaned);
-                }
-            }
-            if !use_new_span(own, class) {
-                return None;
+        if let Err(orphaned) = find_span(own, class) {
+            return orphaned;
+        }
+    }
+}
+
+/// Makes a span that has a block to give the current one of a class.
+///
+/// # Errors
+/// Orphaned blocks, which were found before a new span; `None` when memory runs out.
+#[cold]
+#[inline(never)]
+fn find_span<O: Os>(own: Own<'_, O>, class: usize) -> Result<(), Option<FreeBatch>> {
+    if !own.spans().of(class).use_fullest_partial(own.layout()) && !adopt(own, class) {
+        if own.holdings().is_none() {
+            if let Some(orphaned) = take_orphaned(own.shared(), class, own.remote().key(), own.bins().key()) {
+                return Err(Some(orphaned));
             }
         }
-        // The span may be beyond the reach that this heap's view had.
-        own.renew_view();
+        if !use_new_span(own, class) {
+            return Err(None);
+        }
     }
+    // The span may be beyond the reach that this heap's view had.
+    own.renew_view();
+    Ok(())
 }
 
 /// Makes an abandoned span the current one of a class; `false` if there is none, or this is an explicit heap.

@@ -31,12 +31,7 @@ pub(crate) fn give_back_first<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &m
 /// Gives blocks of a chain, which came out of a bin, back to their spans, while no OS pages go back. Returns whether the first one was such a block: one in
 /// a span of this heap and of the chain's class, or one that its span refused.
 pub(crate) fn give_back<O: Os>(own: Own<'_, O>, chain: &mut FreeChain) -> bool {
-    let (spans, layout, lookup) = (own.spans(), own.layout(), own.lookup());
-    let returned = if chain.key().is_plain() {
-        spans.give_back::<false>(layout, lookup, chain)
-    } else {
-        spans.give_back::<true>(layout, lookup, chain)
-    };
+    let returned = own.spans().give_back(own.layout(), own.lookup(), chain);
     own.accounts().add_free(chain.class(), i64::from(returned.n));
     match returned.stop {
         Stop::Elsewhere => return returned.n > 0,

@@ -25,7 +25,7 @@ use crate::page::PageHeap;
 use crate::page::ahead::SpanRun;
 use crate::shared::Shared;
 use crate::size_class::{BlockDivision, N_CLASSES, block_bytes, span_pages};
-use crate::span::blocks::{self, Home, Refused};
+use crate::span::blocks::{self, End, Home, Refused};
 use crate::span::free_node;
 use crate::span::record::Listed;
 use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages, single_block};
@@ -42,6 +42,15 @@ use freestone_os::Os;
 
 /// The most partial spans that are compared for the fullest.
 const SEARCHED: usize = 8;
+
+/// See [`ClassSpans::carved_beside`].
+const BYTES_PER_CARVED_PAGE: usize = 256 << 10;
+
+/// See [`ClassSpans::carved_beside`]: with more, links of a batch would fill a large part of the first cache.
+const CARVED_BESIDE_MOST: usize = 3;
+
+/// See [`ClassSpans::carved_beside`]: the first block of a batch is known to read as zero, so that of larger ones `calloc` clears more.
+const CARVED_BESIDE_BLOCK_MOST: usize = 512;
 
 /// The spans of one class that a heap owns. See the module header.
 #[derive(Debug)]
@@ -91,7 +100,7 @@ impl ClassSpans {
         let span = unsafe { OwnedSpan::at(pages.layout(), page) };
         let reused = blocks::take(&span, n, key);
         let n_reused = reused.len;
-        let carve = || blocks::carve(&span, n, pages.os().os_page_bytes(), key);
+        let carve = || blocks::carve(&span, n, self.carved_beside(&span), pages.os().os_page_bytes(), key);
         let blocks = if n_reused == 0 { carve() } else { reused };
         // SAFETY: the blocks just left their span for us, linked.
         let Some(batch) = (unsafe { FreeBatch::new(blocks, span.class.get() as usize) }) else {
@@ -100,6 +109,15 @@ impl ClassSpans {
         };
         self.count_out(i64::from(batch.len()));
         Some((batch.reads_as_zero(n_reused == 0 && span.fresh_is_zero.get()), n_reused))
+    }
+
+    /// How many OS pages are carved beside the one that is needed: one for each [`BYTES_PER_CARVED_PAGE`] that the thread has out, so that at most a
+    /// 64th is memory that is not needed yet. None of blocks larger than [`CARVED_BESIDE_BLOCK_MOST`].
+    #[inline]
+    fn carved_beside(&self, span: &Span) -> usize {
+        let block = block_bytes(span.class.get() as usize);
+        let bytes_out = usize::try_from(self.n_out()).unwrap_or(0) * block;
+        if block > CARVED_BESIDE_BLOCK_MOST { 0 } else { (bytes_out / BYTES_PER_CARVED_PAGE).min(CARVED_BESIDE_MOST) }
     }
 
     /// Takes up to `n` blocks out of the current span, which of its free ones a random number says, and calls `put` with each; carves the next OS page
@@ -281,42 +299,38 @@ impl OwnedSpans {
         given.map_err(|why| (first, why))?;
         self.of(home.class).count_out(-1);
         if home.span.listed.get() == Listed::Full {
-            self.list_as_partial(home.class, &home.span);
+            self.list_as_partial(home.class, home.span.layout(), home.span.page());
         }
         Ok(())
     }
 
     /// Gives the blocks of a chain, which came out of a bin, back to their spans, from the first on as long as they lie in spans of this heap and of the
-    /// chain's class. `MARKED`: the chain has a key, so blocks have to be marked.
+    /// chain's class. Without a key, also only as long as they are marked.
     ///
     /// A function of its own, so that its loops have all registers.
     #[inline(never)]
-    pub(crate) fn give_back<'a, const MARKED: bool>(
-        &self,
-        layout: &'a Layout,
-        lookup: &Lookup,
-        chain: &mut FreeChain,
-    ) -> Returned<'a> {
-        let (class, key) = (chain.class(), chain.key());
-        let (spans, sizes) = (self.of(class), (BlockDivision::of(class), block_bytes(class)));
-        let (mut n, mut next, mut left) = (0, chain.first(), chain.n_left());
+    pub(crate) fn give_back<'a>(&self, layout: &'a Layout, lookup: &Lookup, chain: &mut FreeChain) -> Returned<'a> {
+        let (class, key, division) = (chain.class(), chain.key(), BlockDivision::of(chain.class()));
+        let (mut next, mut before, mut left) = (chain.first(), chain.before(), chain.n_left());
+        let mut n_refused = 0;
         let stop = loop {
             let Some(span) = span_of(layout, lookup, class, next.addr()) else { break Stop::Elsewhere };
             // SAFETY: the span is this heap's, and of the class. The chain's blocks are linked and ours to give.
-            let intake = unsafe { blocks::take_in::<MARKED>(&span, sizes, next, left, key) };
-            (n, next, left) = (n + intake.n, intake.next, left - intake.n);
+            let intake = unsafe { blocks::take_in(&span, division, next, left, key) };
+            (next, left) = (intake.next, left - intake.n);
             if span.listed.get() == Listed::Full && intake.n > 0 {
-                self.list_as_partial(class, &span);
+                self.list_as_partial(class, layout, span.page());
             }
-            if let Some(why) = intake.refused {
-                let refused = next;
-                left -= 1;
-                // SAFETY: a refused block was in the chain, so its first word was a link when the chain was made.
-                next = unsafe { free_node::next(refused, key) };
-                chain.advance(chain.n_left() - left, next, intake.before);
-                break Stop::Refused(span.page(), refused, why);
+            match intake.end {
+                End::Behind(last) => before = last,
+                End::Refused(Refused::Written) if key.is_plain() => break Stop::Elsewhere,
+                End::Refused(why) => {
+                    (before, n_refused) = (next, 1);
+                    // SAFETY: a refused block was in the chain, so its first word was a link when the chain was made.
+                    next = unsafe { free_node::next(before, key) };
+                    break Stop::Refused(span.page(), before, why);
+                }
             }
-            chain.advance(intake.n, next, intake.before);
             if span.n_out.get() == 0 {
                 break Stop::Emptied(Home::of(span));
             }
@@ -324,16 +338,19 @@ impl OwnedSpans {
                 break Stop::Elsewhere;
             }
         };
-        spans.count_out(-i64::from(n));
+        let n = chain.n_left() - left;
+        chain.advance(n + n_refused, next, before);
+        self.of(class).count_out(-i64::from(n));
         Returned { n, stop }
     }
 
     /// Moves a full span of `class` that has a free block now to the partial ones.
     #[cold]
-    fn list_as_partial(&self, class: usize, span: &OwnedSpan<'_>) {
-        let spans = self.of(class);
-        spans.full.remove(span);
-        spans.partial.push(span);
+    fn list_as_partial(&self, class: usize, layout: &Layout, page: PageIndex) {
+        // SAFETY: the span is this heap's.
+        let (spans, span) = (self.of(class), unsafe { OwnedSpan::at(layout, page) });
+        spans.full.remove(&span);
+        spans.partial.push(&span);
         span.listed.set(Listed::Partial);
     }
 

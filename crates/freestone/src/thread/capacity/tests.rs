@@ -28,9 +28,9 @@ fn each_flushed_capacity_halves_what_a_bin_may_hold_down_to_a_minimum() {
     assert_eq!(allowed(1024, 0, 16), 1024);
     assert_eq!(allowed(1024, 1023, 16), 1024);
     assert_eq!(allowed(1024, 1024, 16), 512);
-    assert_eq!(allowed(1024, 3 * 1024, 16), 128);
-    assert_eq!(allowed(1024, u32::MAX, 16), ALLOWED_LEAST);
-    assert_eq!(allowed(1024, u32::MAX, 32768), ALLOWED_LEAST_LARGER);
+    assert_eq!(allowed(1024, 3 * 1024, 64), 128);
+    assert_eq!(allowed(1024, u32::MAX, 16), ALLOWED_LEAST_BYTES / 16);
+    assert_eq!(allowed(1024, u32::MAX, 32768), ALLOWED_LEAST);
     assert_eq!(allowed(4, u32::MAX, 16), 4, "never more than the capacity");
     assert_eq!(allowed(0, 5, 16), 0, "a capacity of nothing divides nothing");
 }

@@ -99,7 +99,7 @@ fn chain(heap: Own<'_, Fake>, blocks: &[*mut u8]) -> FreeChain {
 /// Gives a chain back with the key of the heap's bins.
 fn give_back_all<'a>(heap: Own<'a, Fake>, chain: &mut FreeChain) -> Returned<'a> {
     assert!(!chain.key().is_plain());
-    heap.spans().give_back::<true>(heap.layout(), heap.lookup(), chain)
+    heap.spans().give_back(heap.layout(), heap.lookup(), chain)
 }
 
 #[test]
