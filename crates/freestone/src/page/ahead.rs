@@ -67,8 +67,8 @@ impl<O: Os> PageHeap<O> {
             self.ahead.subtract(pages);
             return Some(SpanRun(Run { page, pages, zero: true }));
         }
-        let row = if has_some { pages } else { Pages(pages.0 * most) };
-        let run = self.allocate_row(pages, Pages(1), Kind::Small, row)?;
+        let more = if has_some { 0 } else { most.saturating_sub(1) };
+        let run = self.allocate_more(pages, Pages(1), Kind::Small, more)?;
         if !has_some {
             *ahead =
                 RunsAhead { first: run.page + pages, pages, n: if run.pages > pages { most - 1 } else { 0 }, seen };
