@@ -77,7 +77,7 @@ impl<O: Os> PageHeap<O> {
         if beside_lists(state) + self.freed.pages() > bound {
             self.empty_caches(state, now);
         }
-        self.freed.set_most(listed_most(bound, beside_lists(state)));
+        self.freed.set_most(listed_most(state.basic_bound(&self.settings), bound.saturating_sub(beside_lists(state))));
         self.emptied.set_most(state.runs.counts().of(Kind::Dirty), bound);
         let oldest = state.runs.oldest_dirty()?;
         let (age, is_huge) = {

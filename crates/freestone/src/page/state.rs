@@ -95,7 +95,7 @@ impl State {
     }
 
     /// Dirty pages that may stay, whatever their age, if the program does not churn.
-    fn basic_bound(&self, settings: &Settings) -> Pages {
+    pub(super) fn basic_bound(&self, settings: &Settings) -> Pages {
         Pages::in_bytes(settings.dirty_bound_bytes(self.in_use_beside_lists().to_bytes().0 as u64))
     }
 

@@ -315,7 +315,7 @@ fn a_heaps_row_adds_up_its_classes() {
 fn a_heaps_row_has_what_its_large_run_cache_holds_and_has_counted() {
     let world = World::new(4096);
     let heap = world.heap();
-    (0..5).for_each(|_| free(heap, heap.allocate(100_000, 1).start));
+    (0..20).for_each(|_| free(heap, heap.allocate(100_000, 1).start));
     let (row, (puts, takes)) = (heap_row(&world.shared, heap.heap(), None), heap.cache().puts_and_takes());
     assert_eq!((row.n_allocations, row.n_frees, row.cached), (takes, puts, 2 * PAGE_BYTES as u64));
     assert!(puts > takes && takes > 0);

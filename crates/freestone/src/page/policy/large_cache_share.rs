@@ -23,9 +23,9 @@ pub(in crate::page) fn pages_most(bound: Pages) -> Pages {
     Pages(bound.0 / BOUND_SHARE)
 }
 
-/// Pages that the lists of freed runs may have, where `bound` dirty pages may stay, and `others` are dirty or in open slots.
-pub(in crate::page) fn listed_most(bound: Pages, others: Pages) -> Pages {
-    Pages(bound.0 / LISTED_SHARE).min(bound.saturating_sub(others))
+/// Pages that the lists of freed runs may have, where `bound` dirty pages may stay if the program does not churn, and `left` more may become dirty.
+pub(in crate::page) fn listed_most(bound: Pages, left: Pages) -> Pages {
+    Pages(bound.0 / LISTED_SHARE).min(left)
 }
 
 /// How long it is from one check of the caches, and from one emptying of the lists, to the next.
