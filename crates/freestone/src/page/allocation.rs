@@ -201,7 +201,7 @@ impl<O: Os> PageHeap<O> {
         state.begin_large(block.first);
         self.guard_behind(&mut state, Kind::Large, block, false);
         self.note_reuse(&mut state);
-        drop(state);
+        drop(if state.churn.has_begun() { self.purge_in_exchange(state, block.pages) } else { state });
         if is_huge {
             self.ask_for_huge_pages(&OwnedRun::taken(block), Pages::ZERO);
         }

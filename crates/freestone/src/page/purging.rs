@@ -100,12 +100,16 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Purges dirty pages, oldest first, in exchange for `pages` clean ones that a large block has taken, as far as the budget of early purges goes:
-    /// what is dirty and too short for the block is not to add to the program's peak. Not in a program that had more dirty than the bound.
+    /// Purges dirty pages, oldest first, in exchange for `pages` that a large block has taken, some or all of them clean: what is dirty and too short for
+    /// the block is not to add to the program's peak. In a program that had more dirty than the bound, as many as are beyond it now; in others as
+    /// many as the block has, as far as the budget of early purges goes.
     pub(super) fn purge_in_exchange<'a>(&'a self, state: StateGuard<'a>, pages: Pages) -> StateGuard<'a> {
         let (mut state, mut left) = (state, pages);
-        if pages < EXCHANGED_LEAST || state.churn.has_begun() {
+        if pages < EXCHANGED_LEAST {
             return state;
+        }
+        if state.churn.has_begun() {
+            return self.purge_due(state, self.now());
         }
         let _ = self.empty_freed(&mut state);
         while let Some(oldest) = state.runs.oldest_dirty().filter(|run| !state.runs.record(run.first).is_huge.get()) {

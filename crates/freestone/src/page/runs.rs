@@ -153,7 +153,7 @@ impl Runs {
         self.peak
     }
 
-    /// The most pages that were in use at once since the last call, with those that a placement took for a moment and gave back.
+    /// The most pages that were in use at once since the last call.
     pub(super) fn take_peak_in_use(&mut self) -> Pages {
         core::mem::replace(&mut self.peak_in_use, Pages::ZERO)
     }
@@ -293,10 +293,14 @@ impl Runs {
         }
         self.counts.subtract(was.kind, n_open);
         self.counts.add(kind, n_open);
+        was
+    }
+
+    /// Notes how many pages are in use, once those are free again that a placement took for a moment.
+    fn note_peaks(&mut self) {
         let in_use = self.in_use();
         self.peak = self.peak.max(in_use + self.counts.free_with_memory());
         self.peak_in_use = self.peak_in_use.max(in_use);
-        was
     }
 
     /// Gives pages at the start of a free run another free state.
@@ -362,6 +366,7 @@ impl Runs {
         let (run, kind) = (self.run_at(page), self.record(page).kind.get());
         let was = self.take(Extent::new(run.end(), more), kind);
         self.label(Extent::new(page, run.pages + more), kind);
+        self.note_peaks();
         was
     }
 

@@ -2,20 +2,21 @@
 //!
 //! A program that frees and allocates large blocks in turn pays for purging with page faults (a block of 32 MiB: 16 ms, measured). When
 //! memory beyond the bound was purged and is needed again within the decay time, the purge was wasted, and the program
-//! *churns*. As long as it does, memory in use and dirty memory together may be 7/5 of the recent peak of memory in use; but dirty memory
+//! *churns*. As long as it does, memory in use and dirty memory together may be 11/10 of the recent peak of memory in use; but dirty memory
 //! never exceeds eight times what is in use now, so that a program that goes idle keeps little. Churn ends when for a decay time no
-//! large block took dirty memory, and no purge was wasted. `docs/decisions/0006-large-blocks-that-come-and-go.md` has the measurements.
+//! large block took dirty memory, and no purge was wasted. `docs/decisions/0006-large-blocks-that-come-and-go.md` and
+//! `docs/decisions/0061-large-blocks-in-exchange.md` have the measurements.
 
 use freestone_base::units::{Millis, Moment, Pages};
 
 /// Dirty memory of a program that churns is at most this many times what is in use now.
 const DIRTY_FACTOR: u64 = 8;
 
-/// Memory in use and dirty memory together may be this multiple of the recent peak of memory in use: 7/5.
-const PEAK_SHARE: (u64, u64) = (7, 5);
+/// Memory in use and dirty memory together may be this multiple of the recent peak of memory in use: 11/10.
+const PEAK_SHARE: (u64, u64) = (11, 10);
 
-/// Or this much more than the recent peak, if that is more: 64 MiB.
-const PEAK_MARGIN: u64 = 1024;
+/// Or this much more than the recent peak, if that is more: 16 MiB.
+const PEAK_MARGIN: u64 = 256;
 
 /// When large blocks last reused dirty memory, and the recent peak of memory in use.
 #[derive(Clone, Copy, Debug)]

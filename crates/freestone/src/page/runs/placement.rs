@@ -70,6 +70,7 @@ impl Runs {
         let was = self.take(taken, kind);
         self.trim(taken, wanted, was, kind);
         self.record(wanted.first).is_huge.set(was.is_huge);
+        self.note_peaks();
         (wanted, was)
     }
 
@@ -120,6 +121,7 @@ impl Runs {
         self.record(block.first).has_guards.set(has_guards);
         self.label(block, Kind::Large);
         self.record(block.first).is_huge.set(is_huge);
+        self.note_peaks();
         Some(block)
     }
 
