@@ -1,5 +1,4 @@
 //! Freed runs: over the fake kernel, through whole heaps.
-#![allow(unsafe_code)]
 use super::*;
 use crate::config::key;
 use crate::page::tests::world_that_stays_dirty;
