@@ -59,6 +59,23 @@ const FAULTS: &[Fault] = &[
         ],
     },
     Fault {
+        what: "a run is in a list before the page map says that it is free",
+        test: "threads_that_free_each_others_blocks_lose_none",
+        changes: &[
+            ("crates/freestone/src/page/freed.rs", "        unsafe { self.layout().map.set_one(page, entry) };\n", ""),
+            (
+                "crates/freestone/src/page/freed.rs",
+                "self.freed.put(page, pages, record);\n            self.ahead",
+                "self.freed.put(page, pages, record);\n            unsafe { self.layout().map.set_one(page, entry) };\n            self.ahead",
+            ),
+            (
+                "crates/freestone/src/page/freed.rs",
+                "self.free_soon(page, record, now);",
+                "unsafe { self.layout().map.set_one(page, entry) };\n            self.free_soon(page, record, now);",
+            ),
+        ],
+    },
+    Fault {
         what: "an allocation fails at the limit while memory is being purged",
         test: "memory_that_is_being_given_back_makes_no_allocation_fail",
         changes: &[("crates/freestone/src/page/limits.rs", "limits.await_purges(state.usage(), more)", "false")],

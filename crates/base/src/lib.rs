@@ -15,6 +15,7 @@
 //! | [`inbox`] | a list that many threads push onto and one takes as a whole |
 //! | [`slot`] | a one-place cache for a number, which other threads may close |
 //! | [`stack`] | a list of numbers that many threads push onto and one takes as a whole |
+//! | [`tagged_stack`] | the same, and many threads pop from it, too |
 //! | [`once`] | initialising once, where an attempt may fail |
 //! | [`lock`] | a mutual-exclusion lock with a rank, whose waiting is a parameter |
 //! | [`prefetch`] | prefetching |
@@ -30,8 +31,8 @@
 //! ```
 //!
 //! # Small processors
-//! A module whose operations the target's processor does not have is left out: [`count`] and [`slot`] need atomics of 64 bits, [`inbox`], [`lock`],
-//! [`once`] and [`stack`] a compare-and-exchange of 32 bits or a pointer.
+//! A module whose operations the target's processor does not have is left out: [`count`], [`slot`] and [`tagged_stack`] need atomics of 64 bits,
+//! [`inbox`], [`lock`], [`once`] and [`stack`] a compare-and-exchange of 32 bits or a pointer.
 #![no_std]
 
 pub mod align;
@@ -53,5 +54,7 @@ pub mod slot;
 #[cfg(target_has_atomic = "32")]
 pub mod stack;
 pub mod sync;
+#[cfg(target_has_atomic = "64")]
+pub mod tagged_stack;
 pub mod text;
 pub mod units;

@@ -60,7 +60,8 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
     };
     let mut small = InSpans { n: 0, n_ahead: 0, free_bytes: 0, n_out: [0; N_CLASSES] };
     shared.pages.inspect(|state| {
-        state.check_free().map_err(|(what, page)| Broken { what, page })?;
+        let checked = state.check_free().and_then(|()| shared.pages.check_listed(state));
+        checked.map_err(|(what, page)| Broken { what, page })?;
         check_pages(state, (os_page_bytes, &shared.secret), is_lost, &mut small)
     })?;
     let (mut n_listed, mut n_ahead) = (0, 0);

@@ -16,12 +16,13 @@
 //! | [`large_cache`] | runs that a thread keeps for its next large blocks |
 //! | [`cache_list`], [`large_list`] | the caches with an open slot; the large blocks of an explicit heap |
 //! | [`page_stats`], [`state`], [`watch`] | the numbers; what the lock protects; which threads sleep |
-//! | [`emptied_list`] | spans of which no block is out, until the lock is next taken |
+//! | [`emptied_list`], [`freed_runs`] | spans of which no block is out, until the lock is next taken; freed runs of large blocks, by length |
 //! | [`address_range`] | finding the address range |
 //! | [`page_heap`] | the lock, and what can be read without it |
 //! | [`transitions`], [`huge_pages`], [`guards`] | mapping, unmapping and purging runs; huge pages; guards behind large blocks and spans |
 //! | [`address_quarantine`] | freed large blocks whose addresses are not used again yet |
 //! | [`expansion`] | more clean runs |
+//! | [`freed`] | freed runs of large blocks for the next ones, without the lock |
 //! | [`purging`], [`limits`] | giving memory back: when it is due, and when a limit is near |
 //! | [`allocation`], [`deallocation`], [`storage`] | taking runs, and taking them back; storage for thread heaps |
 //! | [`ahead`], [`emptied`] | taking several runs for spans at once, and taking several back |
@@ -38,6 +39,8 @@ mod deallocation;
 mod emptied;
 mod emptied_list;
 mod expansion;
+mod freed;
+mod freed_runs;
 mod guards;
 mod huge_pages;
 mod large_blocks;

@@ -12,6 +12,7 @@ use freestone_base::lock::Parking;
 use freestone_base::stack::Stack;
 use freestone_base::sync::parked::Parked;
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering, fence};
+use freestone_base::tagged_stack::TaggedStack;
 use loom::cell::UnsafeCell;
 use loom::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
@@ -160,10 +161,12 @@ fn a_thread_that_starts_the_background_thread_after_a_failure_has_the_handle() {
     loom::model(|| two_start_and_end_it(|| false));
 }
 
-/// What the background thread reads: dirty memory under the page heap's lock, emptied spans, which it takes under the lock, the word it sleeps on, and its state.
+/// What the background thread reads: dirty memory under the page heap's lock, emptied spans and freed runs, which it takes under the lock, the word it sleeps on,
+/// and its state.
 struct Watched {
     dirty: Mutex<u32>,
     emptied: Stack,
+    freed: TaggedStack,
     wakes: AtomicU32,
     asleep: AtomicBool,
     state: AtomicU32,
@@ -172,7 +175,8 @@ struct Watched {
 impl Watched {
     fn new() -> Arc<Self> {
         let (wakes, state) = (AtomicU32::new(0), AtomicU32::new(RUNNING));
-        Arc::new(Self { dirty: Mutex::new(0), emptied: Stack::new(), wakes, asleep: AtomicBool::new(false), state })
+        let (emptied, freed) = (Stack::new(), TaggedStack::new());
+        Arc::new(Self { dirty: Mutex::new(0), emptied, freed, wakes, asleep: AtomicBool::new(false), state })
     }
 
     fn wake(&self) {
@@ -190,7 +194,7 @@ impl Watched {
     /// Takes the lock, and frees what is listed.
     fn look(&self) -> MutexGuard<'_, u32> {
         let mut dirty = self.dirty.lock().unwrap();
-        *dirty += u32::from(self.emptied.take() != 0);
+        *dirty += u32::from(self.emptied.take() != 0) + u32::from(self.freed.take() != 0);
         dirty
     }
 
@@ -232,6 +236,12 @@ fn the_background_thread_misses_no_dirty_memory() {
 #[test]
 fn the_background_thread_misses_no_emptied_span() {
     the_background_thread_does_not_miss(|watched| watched.emptied.push(1, |_| {}));
+}
+
+/// It is left in a list for the next block, which nobody wants.
+#[test]
+fn the_background_thread_misses_no_freed_run() {
+    the_background_thread_does_not_miss(|watched| watched.freed.push(1, |_| {}));
 }
 
 /// Another thread ends the background thread: it sets the state, wakes it and joins it. The state orders nothing else: the wake-up must.

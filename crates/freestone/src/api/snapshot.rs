@@ -53,6 +53,7 @@ pub(super) fn take_classes<O: Os + 'static>(
         add_large_blocks(&mut all_large, heap);
         stats.n_handovers += heap.n_handovers();
     }
+    all_large.cached += shared.pages.freed_pages().to_bytes().0 as u64;
     let large_bytes = pages.large_pages * PAGE_BYTES as u64;
     all_large.cached = all_large.cached.min(large_bytes);
     all_large.live = large_bytes - all_large.cached;

@@ -73,8 +73,8 @@ impl<O: Os> PageHeap<O> {
             self.ahead.subtract(pages);
             return Some(SpanRun(Run { page, pages, zero: true }));
         }
-        let row = if has_some { pages } else { Pages(pages.0 * most) };
-        let run = self.allocate_row(pages, Pages(1), Kind::Small, row, prefers)?;
+        let more = if has_some { 0 } else { most.saturating_sub(1) };
+        let run = self.allocate_more(pages, Pages(1), Kind::Small, more, prefers)?;
         let has_searched = prefers == Prefers::Dirty;
         if !has_some {
             let n = if run.pages > pages { most - 1 } else { 0 };

@@ -1,14 +1,16 @@
 //! Allocation: taking runs of pages.
 //!
 //! ```text
-//!  dirty run that is long enough ─▶ caches emptied, and again ─▶ dirty run and pages beside it ─▶ limits kept ─▶ clean run ─▶ more clean runs
+//!  dirty run that is long enough ─▶ lists emptied, caches emptied, and again ─▶ dirty run and pages beside it ─▶ limits kept ─▶ clean run ─▶ more clean runs
 //! ```
 //!
 //! Dirty memory comes first: clean memory costs page faults and counts against the limits. Only for a span of which a thread may use little, clean memory does,
 //! if there is a run of it that is long enough ([`Prefers`]).
 
+use crate::page::freed_runs::{LENGTHS, Numbers};
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::growth;
+use crate::page::policy::large_cache_share::FILLED;
 use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Kind, PageIndex};
@@ -76,17 +78,23 @@ impl<O: Os> PageHeap<O> {
     /// Allocates `wanted` pages in a row for `kind`, the first a multiple of `align` (a power of two) from address 0. `None` when memory or the
     /// address range runs out, or the hard limit is reached.
     pub(crate) fn allocate(&self, wanted: Pages, align: Pages, kind: Kind) -> Option<Run> {
-        self.allocate_row(wanted, align, kind, wanted, Prefers::Dirty)
+        self.allocate_more(wanted, align, kind, 0, Prefers::Dirty)
     }
 
-    /// As [`PageHeap::allocate`], but if it takes clean pages, and `row` is longer, takes a row of runs of `wanted` pages if it can: then the result has as
-    /// many pages as the row, and all runs but the first are ahead. Clean pages that are preferred are taken if there are some that are long enough.
-    pub(super) fn allocate_row(
+    /// As [`PageHeap::allocate`], for a large block that found no run in its list: if it takes a dirty one, leaves others in the lists.
+    pub(crate) fn allocate_listed(&self, wanted: Pages) -> Option<Run> {
+        self.allocate_more(wanted, Pages(1), Kind::Large, FILLED, Prefers::Dirty)
+    }
+
+    /// As [`PageHeap::allocate`], but takes up to `more` runs of this length besides. Small: if they are clean, and in one row; then the result has as many
+    /// pages as the row, and all runs but the first are ahead. Large: if they are dirty; they are left in the lists. Clean pages that are preferred are taken if
+    /// there are some that are long enough.
+    pub(super) fn allocate_more(
         &self,
         wanted: Pages,
         align: Pages,
         kind: Kind,
-        row: Pages,
+        more: u32,
         prefers: Prefers,
     ) -> Option<Run> {
         self.open()?;
@@ -99,19 +107,28 @@ impl<O: Os> PageHeap<O> {
         let request = Request { pages, piece: pages, kind, align, room: pages, is_huge: huge.is_some() };
         let searched = request.searched()?;
         let mut state = self.lock();
+        let mut were = [0; LENGTHS];
         let takes_clean = prefers == Prefers::Clean && state.runs.find_clean(searched).is_some();
-        if let Some(page) = if takes_clean { None } else { self.find_dirty(&mut state, searched) } {
+        if let Some(page) = if takes_clean { None } else { self.find_dirty(&mut state, searched, &mut were) } {
             if kind == Kind::Large {
                 self.note_reuse(&mut state);
             }
-            return self.take(&mut state, page, request);
+            let run = self.take(&mut state, page, request);
+            if kind == Kind::Large && more > 0 {
+                self.fill(&mut state, wanted, &were);
+            }
+            return run;
         }
         if kind == Kind::Large && align == Pages(1) {
             if let Some(block) = state.runs.take_mixed(pages, Pages(pages.0 / MIXED_SHARE)) {
                 return self.begin_mixed(state, block, huge.is_some());
             }
         }
-        if row > wanted && self.settings.limit_hard_bytes().is_none() {
+        if kind == Kind::Large && more > 0 {
+            self.fill(&mut state, wanted, &were);
+        }
+        if kind == Kind::Small && more > 0 && self.settings.limit_hard_bytes().is_none() {
+            let row = Pages(wanted.0 * (more + 1));
             // First: what comes into use is counted when the row is taken.
             self.ahead.add(row - wanted);
             if let Some(run) = self.take_clean(state, Request { pages: row, room: row, ..request }) {
@@ -131,7 +148,7 @@ impl<O: Os> PageHeap<O> {
         let request = Request { pages, piece: pages, kind: Kind::Large, align: Pages(1), room, is_huge: false };
         let mut state = self.lock();
         // The longest: how long the block becomes is not known.
-        if let Some(dirty) = state.runs.longest_dirty().filter(|run| run.pages >= room) {
+        if let Some(dirty) = self.longest_dirty(&mut state, room) {
             self.note_reuse(&mut state);
             return self.take(&mut state, dirty.first, request);
         }
@@ -139,9 +156,23 @@ impl<O: Os> PageHeap<O> {
         self.take_clean(state, Request { align: huge.unwrap_or(Pages(1)), is_huge: huge.is_some(), ..request })
     }
 
-    /// A dirty run of at least `pages`; if there is none, empties the caches, whose runs are dirty then, and looks again.
-    fn find_dirty(&self, state: &mut State, pages: Pages) -> Option<PageIndex> {
-        let dirty = state.runs.find_dirty(pages);
+    /// The longest dirty run, if it has at least `pages`; if it has not, empties the lists and looks again.
+    fn longest_dirty(&self, state: &mut State, pages: Pages) -> Option<Extent> {
+        let longest = |state: &State| state.runs.longest_dirty().filter(|run| run.pages >= pages);
+        longest(state).or_else(|| {
+            let _ = self.empty_freed(state);
+            longest(state)
+        })
+    }
+
+    /// A dirty run of at least `pages`; if there is none, empties the lists, and then the caches, whose runs are dirty then, and looks again. `were` is how many
+    /// runs were in the lists.
+    fn find_dirty(&self, state: &mut State, pages: Pages, were: &mut Numbers) -> Option<PageIndex> {
+        let mut dirty = state.runs.find_dirty(pages);
+        if dirty.is_none() && self.freed.pages() != Pages::ZERO {
+            *were = self.empty_freed(state);
+            dirty = state.runs.find_dirty(pages);
+        }
         if dirty.is_some() || state.cached_pages() == Pages::ZERO {
             return dirty;
         }

@@ -9,7 +9,7 @@ use freestone_base::units::Moment;
 use freestone_os::Os;
 
 impl<O: Os> PageHeap<O> {
-    /// Puts the run of a large block, whose memory is used no more, into this thread's cache, if it has one and the run is worth a slot there; whether it did.
+    /// Puts the run of a large block, whose memory is used no more, into a slot of this cache, if there is one and it has room; whether it did.
     /// Else frees it: it is dirty from now on. Then purges what is due.
     pub(crate) fn free_or_cache(&self, run: OwnedRun, cache: Option<PermanentCache<'_>>) -> bool {
         let (now, density) = (self.now(), self.sample_density(&run));

@@ -1,31 +1,37 @@
-//! Spans of which no block is out any more: a thread that empties one leaves it in a list, without the lock, and who takes the lock next frees all.
+//! Spans of which no block is out any more, and runs of large blocks that no list of freed ones has room for: a thread leaves them in a list, without the
+//! lock, and who takes the lock next frees all.
 //!
 //! ```text
 //!  emptied ─▶ list ── the next lock, the list is long, or time to look for what has expired ─▶ dirty
 //! ```
 //!
-//! So a mass of frees does not take the lock for each span. Everything that takes the lock finds the runs free, whatever it takes it for: nobody sees that they were
+//! So a mass of frees does not take the lock for each span or block. Everything that takes the lock finds the runs free, whatever it takes it for: nobody sees that they were
 //! listed. How many wait is bounded: together with what is dirty already they exceed the dirty bound by [`MOST`](crate::page::emptied_list::MOST) at most.
 //!
-//! Invariant: a listed run is in use for the page heap and nobody's otherwise: no block of it is out, no page map entry names it, and the links of its record are the
-//! list's.
+//! Invariant: a listed run is in use for the page heap and nobody's otherwise: no block of it is out, no page map entry names it, and the link `next` of its record is
+//! the list's.
 
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::policy::large_cache_share::check_interval;
 use crate::page::runs::FreeState;
 use crate::page::state::State;
-use crate::span::{Entry, Kind, OwnedSpan};
+use crate::span::{Entry, Kind, OwnedSpan, PageIndex, Span};
+use freestone_base::units::Moment;
 use freestone_os::Os;
 
 impl<O: Os> PageHeap<O> {
-    /// Frees a span of which no block is out: at the latest, when the lock is next taken. Now and then purges what has expired, too: a program without a
-    /// background thread may make no other call that does.
+    /// Frees a span of which no block is out, as [`PageHeap::free_soon`].
     pub(crate) fn free_span(&self, span: OwnedSpan<'_>) {
         debug_assert_eq!(span.n_out.get(), 0, "the program has blocks of the span");
-        let now = self.now();
         span.set_entries(Entry::NONE);
-        span.dirty_since_ms.set(now.0);
-        let is_long = self.emptied.push(span);
+        self.free_soon(span.page(), &span, self.now());
+    }
+
+    /// Frees a run that is nobody's any more, and has no entry in the page map: at the latest, when the lock is next taken. Now and then purges what has expired,
+    /// too: a program without a background thread may make no other call that does.
+    pub(super) fn free_soon(&self, page: PageIndex, record: &Span, now: Moment) {
+        record.dirty_since_ms.set(now.0);
+        let is_long = self.emptied.push(page, record);
         let is_time = self.decay().is_some_and(|decay| self.emptied.begin_look(now, check_interval(decay)));
         if is_long || is_time {
             self.finish(self.lock(), now);
@@ -41,6 +47,7 @@ impl<O: Os> PageHeap<O> {
         if !self.emptied.is_empty() {
             self.free_emptied(&mut state);
         }
+        state.listed = self.freed.pages();
         state
     }
 

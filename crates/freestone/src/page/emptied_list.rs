@@ -1,6 +1,6 @@
-//! The list of spans of which no block is out any more ([`emptied`](crate::page::emptied)): threads add to it without the page heap's lock.
+//! The list of spans and runs that are nobody's any more ([`emptied`](crate::page::emptied)): threads add to it without the page heap's lock.
 
-use crate::span::{OwnedSpan, PageIndex};
+use crate::span::{PageIndex, Span};
 use freestone_base::stack::Stack;
 use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_base::units::{Millis, Moment, Pages};
@@ -19,7 +19,7 @@ pub(super) struct Emptied {
     pages: AtomicU32,
     /// With how many it is emptied.
     most: AtomicU32,
-    /// When a thread that listed a span last looked for what has expired.
+    /// When a thread that listed a run last looked for what has expired.
     looked_ms: AtomicU32,
 }
 
@@ -29,11 +29,11 @@ impl Emptied {
         Self { first: Stack::new(), pages: AtomicU32::new(0), most: AtomicU32::new(0), looked_ms: AtomicU32::new(0) }
     }
 
-    /// Lists a span. Returns whether so much is listed that the list should be emptied.
-    pub(super) fn push(&self, span: OwnedSpan<'_>) -> bool {
-        let pages = span.n_pages().0;
+    /// Lists the run at `page`. Returns whether so much is listed that the list should be emptied.
+    pub(super) fn push(&self, page: PageIndex, record: &Span) -> bool {
+        let pages = record.n_pages().0;
         let n = self.pages.fetch_add(pages, Ordering::Relaxed).wrapping_add(pages);
-        self.first.push(span.page().0, |next| span.next.set(PageIndex(next)));
+        self.first.push(page.0, |next| record.next.set(PageIndex(next)));
         n >= self.most.load(Ordering::Relaxed)
     }
 
@@ -52,7 +52,7 @@ impl Emptied {
         self.most.store(most, Ordering::Relaxed);
     }
 
-    /// Whether nothing is listed. Another thread may list a span meanwhile.
+    /// Whether nothing is listed. Another thread may list a run meanwhile.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.first.is_empty()

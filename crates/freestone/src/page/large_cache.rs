@@ -9,8 +9,8 @@
 //! ```
 //!
 //! A thread that frees and allocates large blocks of one length again and again does not need the page heap for that: the run stays in the
-//! thread's cache meanwhile, in a slot for its length. A slot opens when a length was freed and then requested again. It closes when it was
-//! not used for a while, and when its memory is needed elsewhere: before clean memory is taken, before dirty memory beyond the bound is
+//! thread's cache meanwhile, in a slot for its length. A slot opens when blocks of a length were freed and then requested next again and again, so often
+//! that what other lengths do does not matter. It closes when it was not used for a while, and when its memory is needed elsewhere: before clean memory is taken, before dirty memory beyond the bound is
 //! purged, before a limit is passed.
 //!
 //! Invariants
@@ -38,6 +38,10 @@ use freestone_base::units::Pages;
 
 /// Longest run that is cached: 1 MiB. Writing a longer one takes a hundred times as long as allocating it from the page heap.
 const CACHED_MOST: Pages = Pages(16);
+
+/// A slot opens when a length was freed and requested next so many times more often than another was requested in its place. Until then its runs go
+/// to the lists of freed ones, which cost little more; and threads whose blocks have many lengths, which find little in slots, seldom open one.
+const RETURNS: u8 = 16;
 
 /// Runs of one length that a cache holds.
 const RUNS: usize = 2;
@@ -88,13 +92,14 @@ pub(crate) struct LargeRunCache {
     may_have: Lengths,
     /// Lengths of which there may be an open slot without a run. A search that finds none removes the length.
     may_take: Lengths,
-    /// The length of the run that the page heap got back last.
+    /// The length of the run that was freed last and did not get into the cache, until it is requested.
     freed: Lengths,
-    /// Lengths that were freed to the page heap and then requested. Each may get one slot, until the tick.
-    came_back: Lengths,
-    /// Blocks freed into the cache, ever.
+    /// For each length: how often it was requested after it was freed, less how often after another was, but at least 0. At [`RETURNS`] it may get a slot,
+    /// until the tick.
+    returns: [Cell<u8>; CACHED_MOST.0 as usize + 1],
+    /// Blocks freed into the cache, or into the lists of freed runs, ever.
     puts: AtomicU64,
-    /// Blocks allocated from the cache, ever.
+    /// Blocks allocated from the cache, or from these lists, ever.
     takes: AtomicU64,
     /// The next cache in the page heap's list. The lock guards this and `is_listed`.
     next: Cell<CacheLink>,
@@ -111,7 +116,7 @@ impl LargeRunCache {
             may_have: Lengths::none(),
             may_take: Lengths::none(),
             freed: Lengths::none(),
-            came_back: Lengths::none(),
+            returns: [const { Cell::new(0) }; CACHED_MOST.0 as usize + 1],
             puts: AtomicU64::new(0),
             takes: AtomicU64::new(0),
             next: Cell::new(CacheLink::NONE),
@@ -175,9 +180,42 @@ impl LargeRunCache {
 
     /// Notes a request for a block of `pages` that the cache does not have.
     pub(crate) fn note_wanted(&self, pages: Pages) {
-        if let Some(length) = Length::of(pages).filter(|length| self.freed.has(*length)) {
-            self.came_back.add(length);
+        let Some(length) = Length::of(pages) else { return };
+        let returns = self.returns_of(length);
+        if self.freed.has(length) {
+            self.freed.remove(length);
+            returns.set((returns.get() + 1).min(RETURNS));
+        } else {
+            returns.set(returns.get().saturating_sub(1));
         }
+    }
+
+    /// Notes that a block of `pages` is freed for which the cache has no room. Returns whether this length came back so often that it is to get a slot; if so that counts
+    /// as done.
+    #[must_use]
+    pub(crate) fn note_freed(&self, pages: Pages) -> bool {
+        let Some(length) = Length::of(pages) else { return false };
+        self.freed.clear();
+        self.freed.add(length);
+        let comes_back = self.returns_of(length).get() >= RETURNS;
+        if comes_back {
+            self.returns_of(length).set(0);
+        }
+        comes_back
+    }
+
+    /// Counts a block that was freed into a list that all threads share.
+    pub(crate) fn count_put(&self) {
+        count::increment(&self.puts);
+    }
+
+    /// Counts a block that was allocated from such a list.
+    pub(crate) fn count_take(&self) {
+        count::increment(&self.takes);
+    }
+
+    fn returns_of(&self, length: Length) -> &Cell<u8> {
+        &self.returns[length.0 as usize]
     }
 
     /// This cache, for the page heap to remember.
@@ -189,13 +227,13 @@ impl LargeRunCache {
         PermanentCache(self)
     }
 
-    /// Forgets which lengths came back.
+    /// Forgets how often lengths came back.
     pub(crate) fn tick(&self) {
         self.freed.clear();
-        self.came_back.clear();
+        self.returns.iter().for_each(|returns| returns.set(0));
     }
 
-    /// Blocks freed into the cache, and allocated from it, ever.
+    /// Blocks freed into the cache and the lists of freed runs, and allocated from them, ever.
     #[must_use]
     pub(crate) fn puts_and_takes(&self) -> (u64, u64) {
         (self.puts.load(Ordering::Relaxed), self.takes.load(Ordering::Relaxed))
@@ -212,22 +250,12 @@ impl LargeRunCache {
         (0..).map(Pages).zip(&self.slots).flat_map(|(pages, slots)| slots.iter().map(move |slot| (pages, slot)))
     }
 
-    /// Notes that the page heap gets a run of this length back. Returns whether runs of this length were freed and requested before: then this
-    /// one gets a slot.
-    pub(super) fn note_freed(&self, pages: Pages) -> bool {
-        let Some(length) = Length::of(pages) else { return false };
-        self.freed.clear();
-        self.freed.add(length);
-        self.came_back.has(length)
-    }
-
     /// Opens a closed slot with a run in it; `false` if there is none for its length. Under the page heap's lock.
     pub(super) fn open_slot(&self, run: Extent) -> bool {
         let Some(length) = Length::of(run.pages) else { return false };
         let Some(slot) = self.slots_for(length).iter().find(|slot| slot.is_closed()) else { return false };
         slot.open(run.first.0);
         self.may_have.add(length);
-        self.came_back.remove(length);
         count::increment(&self.puts);
         true
     }

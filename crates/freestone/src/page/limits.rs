@@ -38,7 +38,7 @@ impl<O: Os> PageHeap<O> {
         let (mut state, now) = (state, self.now());
         while limits.are_short(state.usage(), more) {
             // What is in caches counts as in use until then.
-            state.empty_caches(now);
+            self.empty_caches(&mut state, now);
             if let Some(run) = state.runs.oldest_dirty() {
                 state = self.purge_run(state, run, now);
             } else if limits.await_purges(state.usage(), more) {

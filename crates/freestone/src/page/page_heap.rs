@@ -10,6 +10,7 @@
 use crate::config::Settings;
 use crate::page::address_range;
 use crate::page::emptied_list::Emptied;
+use crate::page::freed_runs::FreedRuns;
 use crate::page::page_stats::{Ahead, Purges};
 use crate::page::runs::Extent;
 use crate::page::state::State;
@@ -53,6 +54,7 @@ pub(crate) struct PageHeap<O: Os> {
     pub(super) watch: Watch,
     pub(super) ahead: Ahead,
     pub(super) emptied: Emptied,
+    pub(super) freed: FreedRuns,
     pub(super) purges: Purges,
 }
 
@@ -104,6 +106,7 @@ impl<O: Os> PageHeap<O> {
             watch: Watch::new(),
             ahead: Ahead::none(),
             emptied: Emptied::new(),
+            freed: FreedRuns::new(),
             purges: Purges::none(),
         }
     }
@@ -239,7 +242,8 @@ impl<O: Os> PageHeap<O> {
         self.settings.decay_ms().map(Millis)
     }
 
-    /// The time.
+    /// The time. One function for the many that ask.
+    #[inline(never)]
     pub(super) fn now(&self) -> Moment {
         Moment(self.os.now_ms() as u32)
     }

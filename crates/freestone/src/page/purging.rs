@@ -7,6 +7,7 @@
 use crate::config::Purge;
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::page_stats::PageStats;
+use crate::page::policy::large_cache_share::listed_most;
 use crate::page::policy::purge_bound::{self, AGE_GROUPS, Due, PIECE_MOST};
 use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
@@ -45,6 +46,7 @@ impl<O: Os> PageHeap<O> {
         let mut state = state;
         state.pass_time(now, self.decay());
         state.check_caches(&self.settings, now);
+        self.check_freed(&mut state, now);
         while let Some(first) = self.next_due(&mut state, now) {
             let (mut runs, mut pages, mut due) = ([const { None }; AT_ONCE], Pages::ZERO, Some(first));
             for place in &mut runs {
@@ -63,17 +65,20 @@ impl<O: Os> PageHeap<O> {
 
     /// Purges what is due, for periodic callers. Returns whether anything is left that may become due.
     pub(crate) fn purge_due_now(&self) -> bool {
-        self.purge_due(self.lock(), self.now()).may_expire()
+        let state = self.purge_due(self.lock(), self.now());
+        state.may_expire() || self.freed.pages() != Pages::ZERO
     }
 
     /// The pages of the oldest dirty run that are due. Before memory beyond the bound is purged, caches are emptied: what they hold counts
     /// towards the bound.
     fn next_due(&self, state: &mut StateGuard<'_>, now: Moment) -> Option<Extent> {
         let bound = state.dirty_bound(&self.settings);
-        self.emptied.set_most(state.runs.counts().of(Kind::Dirty), bound);
-        if state.runs.counts().of(Kind::Dirty) + state.cached_pages() > bound {
-            state.empty_caches(now);
+        let beside_lists = |state: &State| state.runs.counts().of(Kind::Dirty) + state.cached_pages();
+        if beside_lists(state) + self.freed.pages() > bound {
+            self.empty_caches(state, now);
         }
+        self.freed.set_most(listed_most(state.basic_bound(&self.settings), bound.saturating_sub(beside_lists(state))));
+        self.emptied.set_most(state.runs.counts().of(Kind::Dirty), bound);
         let oldest = state.runs.oldest_dirty()?;
         let (age, is_huge) = {
             let record = state.runs.record(oldest.first);
@@ -106,6 +111,7 @@ impl<O: Os> PageHeap<O> {
         if state.churn.has_begun() {
             return self.purge_due(state, self.now());
         }
+        let _ = self.empty_freed(&mut state);
         while let Some(oldest) = state.runs.oldest_dirty().filter(|run| !state.runs.record(run.first).is_huge.get()) {
             let (now, most) = (self.now(), oldest.pages.min(left).min(PIECE_MOST));
             let pages = state.early_purge.spend(most, now, self.decay());
@@ -192,6 +198,8 @@ impl<O: Os> PageHeap<O> {
         let now = self.now();
         let mut state = self.lock();
         (state.n_waiting, state.closing) = (0, Pages::ZERO);
+        let _ = self.empty_freed(&mut state);
+        self.freed.forget_others();
         while let Some(run) = state.runs.abandoned_purge() {
             let is_huge = state.runs.record(run.extent().first).is_huge.get();
             state.runs.end_purge(run, FreeState::dirty(now, is_huge));
@@ -206,7 +214,7 @@ impl<O: Os> PageHeap<O> {
         let now = self.now();
         let mut state = self.lock();
         let before = self.purges.bytes();
-        state.empty_caches(now);
+        self.empty_caches(&mut state, now);
         while let Some(run) = state.runs.oldest_dirty() {
             state = self.purge_run(state, run, now);
         }
@@ -242,10 +250,11 @@ impl<O: Os> PageHeap<O> {
         self.watch.sleep(wakes, ms, waits_for_dirt, || is_more() || self.is_dirty());
     }
 
-    /// Whether memory is dirty that will be due by its age alone. A thread that empties a span later sees what this one wrote before.
+    /// Whether memory is dirty that will be due by its age alone. A thread that empties a span, or frees a large block, later sees what this one wrote before.
     fn is_dirty(&self) -> bool {
         let mut state = self.state.lock();
         self.free_emptied(&mut state);
+        let _ = self.empty_freed(&mut state);
         state.may_expire()
     }
 

@@ -36,6 +36,8 @@ pub(crate) struct State {
     pub(super) unsampled: Option<PageIndex>,
     /// Guards behind large blocks and spans.
     pub(super) guarding: Guarding,
+    /// Pages in the lists of freed runs, as last told.
+    pub(super) listed: Pages,
     /// Freed large blocks whose addresses are not used again yet.
     pub(super) held_back: HeldBack,
     /// Pages of blocks that threads are closing: quarantined ones that may have memory still.
@@ -61,6 +63,7 @@ impl State {
             density: Density::FULL,
             unsampled: None,
             guarding: Guarding::NEW,
+            listed: Pages::ZERO,
             held_back: HeldBack::NONE,
             closing: Pages::ZERO,
             pressure: Pressure::NONE,
@@ -73,6 +76,11 @@ impl State {
     /// Pages in spans, large blocks and thread heaps.
     pub(super) fn in_use(&self) -> Pages {
         self.runs.in_use()
+    }
+
+    /// Pages in use but for those in lists of freed runs: what bounds of dirty memory depend on.
+    fn in_use_beside_lists(&self) -> Pages {
+        self.in_use().saturating_sub(self.listed)
     }
 
     /// Free pages that may have memory behind them.
@@ -90,13 +98,13 @@ impl State {
     }
 
     /// Dirty pages that may stay, whatever their age, if the program does not churn.
-    fn basic_bound(&self, settings: &Settings) -> Pages {
-        Pages::in_bytes(settings.dirty_bound_bytes(self.in_use().to_bytes().0 as u64))
+    pub(super) fn basic_bound(&self, settings: &Settings) -> Pages {
+        Pages::in_bytes(settings.dirty_bound_bytes(self.in_use_beside_lists().to_bytes().0 as u64))
     }
 
     /// Dirty pages that may stay, whatever their age.
     pub(super) fn dirty_bound(&self, settings: &Settings) -> Pages {
-        self.churn.raised(self.basic_bound(settings), self.in_use())
+        self.churn.raised(self.basic_bound(settings), self.in_use_beside_lists())
     }
 
     /// Whether there is memory that will be due by its age alone.
@@ -106,12 +114,12 @@ impl State {
 
     /// Lets the policies drop what is older than their periods.
     pub(super) fn pass_time(&mut self, now: Moment, decay: Option<Millis>) {
-        self.churn.pass_time(now, decay, self.in_use());
+        self.churn.pass_time(now, decay, self.in_use_beside_lists());
     }
 
     /// Notes that pages have come into use.
     pub(super) fn note_in_use(&mut self) {
-        self.churn.note_in_use(self.runs.take_peak_in_use());
+        self.churn.note_in_use(self.runs.take_peak_in_use().saturating_sub(self.listed));
     }
 
     /// Counts a large block that comes into use, and enters it into the page map.
@@ -143,12 +151,11 @@ impl State {
         self.runs.set_entries(Extent::new(page, Pages(1)), entry);
     }
 
-    /// Puts the run of the large block at `page`, which is freed by that, into a slot that is opened for it; `false` if its length gets none, or
-    /// open slots have their share of the bound.
+    /// Puts the run of the large block at `page`, which is freed by that, into a slot that is opened for it; `false` if the cache has none, or open slots have
+    /// their share of the bound.
     pub(super) fn cache_run(&mut self, page: PageIndex, cache: PermanentCache<'_>, settings: &Settings) -> bool {
         let run = self.runs.run_at(page);
-        if !cache.get().note_freed(run.pages)
-            || !LargeList::has(None, self.runs.record(page))
+        if !LargeList::has(None, self.runs.record(page))
             || self.caches.open_pages() + run.pages > self.cached_pages_most(settings)
         {
             return false;

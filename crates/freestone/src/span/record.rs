@@ -12,7 +12,8 @@
 //!   in an OS page whose `fresh` bit is set are neither.
 //!
 //! Threads: the span's owner reads and writes all fields (a thread heap; the central list of its class, under its lock; the page heap, under
-//! its lock). Any thread that holds a live block of the span may read `owner` and `first`. The page heap alone writes `kind`, `pages`,
+//! its lock). Any thread that holds a live block of the span may read `owner` and `first`, and a thread that
+//! takes a freed run may read an `older` that is not its own any more. The page heap alone writes `kind`, `pages`,
 //! `first`, `access` and `has_guards`.
 
 use crate::span::page_index::PageIndex;
@@ -122,8 +123,8 @@ pub(crate) struct Span {
     pub n_free: Cell<u32>,
     /// Small: blocks in bins, in flight, or with the program.
     pub n_out: Cell<u32>,
-    /// Dirty: the next older dirty run, by its first page; `NONE` for none.
-    pub older: Cell<PageIndex>,
+    /// Dirty: the next older dirty run, by its first page; `NONE` for none. Freed, but not to the page heap yet: the next run in its list (`FreedRuns`), likewise.
+    older: AtomicU32,
     /// Dirty: the next younger one, likewise.
     pub younger: Cell<PageIndex>,
     /// Dirty: when it became so, in ms of the kernel's clock, cut to 32 bits.
@@ -165,7 +166,7 @@ impl Span {
             fresh: Cell::new(0),
             n_free: Cell::new(0),
             n_out: Cell::new(0),
-            older: Cell::new(PageIndex::NONE),
+            older: AtomicU32::new(PageIndex::NONE.0),
             younger: Cell::new(PageIndex::NONE),
             dirty_since_ms: Cell::new(0),
             kind: Cell::new(Kind::None),
@@ -194,6 +195,19 @@ impl Span {
     #[must_use]
     pub(crate) fn first_page(&self) -> PageIndex {
         PageIndex(self.first.load(Ordering::Relaxed))
+    }
+
+    /// The next older dirty run, or the next run in the list of freed ones.
+    #[inline]
+    #[must_use]
+    pub(crate) fn older(&self) -> PageIndex {
+        PageIndex(self.older.load(Ordering::Relaxed))
+    }
+
+    /// Sets [`Span::older`].
+    #[inline]
+    pub(crate) fn set_older(&self, page: PageIndex) {
+        self.older.store(page.0, Ordering::Relaxed);
     }
 
     /// Since when the run has been dirty.

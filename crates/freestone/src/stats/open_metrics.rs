@@ -84,6 +84,25 @@ fn write_all<T: Labelled>(f: &mut Formatter<'_>, prefix: &str, figures: &[Figure
 
 fn write_family<T: Labelled>(f: &mut Formatter<'_>, prefix: &str, figure: &Figure<T>, rows: &[T]) -> fmt::Result {
     let Figure { name, kind, meaning, value } = figure;
+    let suffix = write_head(f, prefix, name, kind, meaning)?;
+    for row in rows.iter().filter(|row| row.is_used()) {
+        if let Some(number) = value(row) {
+            write!(f, "freestone_{prefix}{name}{suffix}")?;
+            row.write_labels(f)?;
+            writeln!(f, " {number}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes what a family of figures is. Returns the end of their names. One function for figures of all kinds.
+fn write_head(
+    f: &mut Formatter<'_>,
+    prefix: &str,
+    name: &str,
+    kind: &Kind,
+    meaning: &str,
+) -> Result<&'static str, fmt::Error> {
     let (kind, suffix) = match kind {
         Kind::Gauge => ("gauge", ""),
         Kind::Counter => ("counter", "_total"),
@@ -93,12 +112,5 @@ fn write_family<T: Labelled>(f: &mut Formatter<'_>, prefix: &str, figure: &Figur
         writeln!(f, "# UNIT freestone_{prefix}{name} bytes")?;
     }
     writeln!(f, "# HELP freestone_{prefix}{name} {meaning}")?;
-    for row in rows.iter().filter(|row| row.is_used()) {
-        if let Some(number) = value(row) {
-            write!(f, "freestone_{prefix}{name}{suffix}")?;
-            row.write_labels(f)?;
-            writeln!(f, " {number}")?;
-        }
-    }
-    Ok(())
+    Ok(suffix)
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! A large block starts on a page (64 KiB) and is whole pages long; only the OS pages that are written get memory. No thread owns it: any
-//! thread frees it, into its own large-run cache or under the page heap's lock. It grows into the free run behind it where there is one.
+//! thread frees it, into its own large-run cache, into a list of freed runs, or under the page heap's lock. It grows into the free run behind it where there is one.
 //!
 //! # Safety
 //! A page that is passed in starts a large block that the program holds, so it has a record, and the run is the block's.
@@ -45,7 +45,21 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, size: usize, align: usize) -> New
     if !own.has_room(n_pages) {
         return NewBlock::NONE;
     }
-    hand_out(own, own.shared().pages.allocate(n_pages, Pages(align_pages), Kind::Large))
+    let pages = &own.shared().pages;
+    if align_pages > 1 || !shares_runs(own) {
+        return hand_out_new(own, pages.allocate(n_pages, Pages(align_pages), Kind::Large));
+    }
+    let freed = pages.take_freed(n_pages);
+    if freed.is_none() {
+        return hand_out_new(own, pages.allocate_listed(n_pages));
+    }
+    own.cache().count_take();
+    hand_out(own, freed)
+}
+
+/// Whether a heap caches runs, and shares freed ones with others: what is in an explicit heap is deleted with it, and a watched heap takes no hot path.
+fn shares_runs<O: Os>(own: Own<'_, O>) -> bool {
+    own.holdings().is_none() && own.watch().is_none()
 }
 
 /// Allocates a large block of at least `size` bytes from the large-run cache; null if it has none, and on a placeholder.
@@ -75,7 +89,15 @@ pub(crate) fn allocate_with_growth_room<O: Os>(own: Own<'_, O>, size: usize) -> 
         return NewBlock::NONE;
     }
     let run = own.shared().pages.allocate_with_growth_room(n_pages);
-    if run.is_none() { allocate(own, size, 1) } else { hand_out(own, run) }
+    if run.is_none() { allocate(own, size, 1) } else { hand_out_new(own, run) }
+}
+
+/// Makes a run of the page heap's a block of this heap.
+fn hand_out_new<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
+    if run.is_some() {
+        own.accounts().count_large_alloc();
+    }
+    hand_out(own, run)
 }
 
 /// Makes a run a block of this heap.
@@ -93,7 +115,6 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
     record.is_watched.set(false);
     record.is_sampled.set(false);
     profiling::count_large(own, run.page, record);
-    own.accounts().count_large_alloc();
     publish(own, run_bytes(run.pages));
     if pages.take_guards_ran_out() {
         freestone_os::report(format_args!("large blocks get no more guards: the kernel allows no more mappings"));
@@ -111,6 +132,7 @@ pub(crate) fn is_of<O: Os>(shared: &Shared<O>, page: PageIndex, holdings: &Holdi
 
 /// Publishes what the program holds now in large blocks: what was counted, and a change.
 #[cold]
+#[inline(never)]
 pub(crate) fn publish<O: Os>(own: Own<'_, O>, change_bytes: i64) {
     own.accounts().publish_large(change_bytes, &own.shared().usage);
 }
@@ -130,11 +152,20 @@ pub(crate) unsafe fn free<O: Os>(own: Own<'_, O>, page: PageIndex) {
     upkeep::tick(own, own.now_ms());
     // SAFETY: the page starts a run in use, so it has a record.
     let n_pages = unsafe { own.shared().pages.span(page) }.n_pages();
-    // What is in an explicit heap is deleted with it, and a watched heap takes no hot path: they cache nothing.
-    // SAFETY: the cache is in a record that is never unmapped.
-    let cache = (own.holdings().is_none() && own.watch().is_none()).then(|| unsafe { own.cache().permanent() });
     // SAFETY: the page starts a block that no code uses any more (this function's contract).
-    let run = unsafe { OwnedRun::at(page) };
+    let mut run = unsafe { OwnedRun::at(page) };
+    let gets_slot = shares_runs(own) && own.cache().note_freed(n_pages);
+    if shares_runs(own) && !gets_slot {
+        match own.shared().pages.list_freed(run) {
+            Ok(()) => {
+                own.cache().count_put();
+                return publish(own, -run_bytes(n_pages));
+            }
+            Err(refused) => run = refused,
+        }
+    }
+    // SAFETY: the cache is in a record that is never unmapped.
+    let cache = gets_slot.then(|| unsafe { own.cache().permanent() });
     if own.shared().pages.free_or_cache(run, cache) {
         let _ = own.accounts().add_large(-run_bytes(n_pages));
     } else {

@@ -100,7 +100,7 @@ fn a_block_with_room_to_grow_starts_the_longest_dirty_run_if_that_has_the_room()
 fn caches_are_emptied_before_clean_pages_are_taken() {
     let world = world_that_stays_dirty();
     let heap = world.heap();
-    for _ in 0..3 {
+    for _ in 0..20 {
         crate::testing::free(heap, heap.allocate(10 << 16, 1).start);
     }
     let cached = heap.cache().cached_pages();

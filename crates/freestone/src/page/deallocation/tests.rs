@@ -61,22 +61,19 @@ fn a_free_purges_what_is_due() {
     assert_eq!((pages.stats().dirty_pages, pages.stats().purged_bytes), (4, 8 << 16));
 }
 
-/// The first run of a length goes to the page heap; once it was requested again, the next goes into the cache.
 #[test]
-fn a_run_is_cached_once_its_length_has_come_back_and_only_with_a_cache() {
+fn a_run_is_cached_only_with_a_cache_that_has_room() {
     let world = world();
     let pages = &world.shared.pages;
     let cache: &'static LargeRunCache = Box::leak(Box::new(LargeRunCache::new()));
     // SAFETY: the cache is leaked.
     let permanent = || Some(unsafe { cache.permanent() });
-    assert!(!pages.free_or_cache(owned(allocate(&world, 3, Kind::Large)), permanent()));
-    cache.note_wanted(Pages(3));
     assert!(!pages.free_or_cache(owned(allocate(&world, 3, Kind::Large)), None), "there is no cache");
-    let [run, other] = [3, 4].map(|n| allocate(&world, n, Kind::Large));
-    assert!(pages.free_or_cache(owned(run), permanent()));
-    assert_eq!((pages.stats().dirty_pages, pages.stats().large_pages), (0, 7), "a cached run is in use");
-    assert_eq!(cache.cached_pages(), 3);
-    assert!(!pages.free_or_cache(owned(other), permanent()), "another length");
+    let runs = [3, 3, 3, 17].map(|n| allocate(&world, n, Kind::Large));
+    let cached = runs.map(|run| pages.free_or_cache(owned(run), permanent()));
+    assert_eq!(cached, [true, true, false, false], "two of a length are cached, and none of 17 pages");
+    assert_eq!(cache.cached_pages(), 6);
+    assert_eq!((pages.stats().dirty_pages, pages.stats().large_pages), (20, 6), "a cached run is in use");
     pages.take_back(cache, crate::page::ahead::RunsAhead::NONE);
-    assert_eq!((pages.stats().dirty_pages, pages.stats().large_pages), (7, 0));
+    assert_eq!((pages.stats().dirty_pages, pages.stats().large_pages), (26, 0));
 }

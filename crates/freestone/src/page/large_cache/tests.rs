@@ -16,6 +16,9 @@ mod streams;
 
 const MIB: usize = 1 << 20;
 
+/// Blocks of a length that a thread allocates and frees in turn until the length has a slot.
+const UNTIL_CACHED: usize = RETURNS as usize + 2;
+
 /// Pages of the open slots of all caches.
 fn open_pages(world: &World) -> u64 {
     world.shared.pages.inspect(|state| u64::from(state.cached_pages().0))
@@ -33,7 +36,7 @@ fn pairs(heap: Own<'_, Fake>, size: usize, n: usize) {
 /// A heap with a block of `size` in its cache, and that block's address.
 fn with_one_cached(world: &World, size: usize) -> (Own<'_, Fake>, *mut u8) {
     let heap = world.heap();
-    pairs(heap, size, 3);
+    pairs(heap, size, UNTIL_CACHED);
     let block = heap.allocate(size, 1).start;
     free(heap, block);
     assert!(heap.cache().cached_pages() > 0, "nothing is cached");
@@ -63,9 +66,9 @@ fn lengths_that_are_not_requested_again_and_long_blocks_are_not_cached() {
     let heap = world.heap();
     let blocks: Vec<_> = (1..=16).map(|n| heap.allocate(n * PAGE_BYTES, 1).start).collect();
     blocks.into_iter().for_each(|block| free(heap, block));
-    pairs(heap, MIB + 1, 10);
+    pairs(heap, MIB + 1, 2 * UNTIL_CACHED);
     assert_eq!(open_pages(&world), 0);
-    pairs(heap, MIB, 3);
+    pairs(heap, MIB, UNTIL_CACHED);
     assert_eq!(open_pages(&world), 16);
 }
 
@@ -206,7 +209,7 @@ fn cached_and_dirty_memory_obey_the_bound_together() {
     for _ in 0..rounds {
         for heap in &heaps {
             for n in (1..=16).step_by(step) {
-                pairs(*heap, n * PAGE_BYTES, 2);
+                pairs(*heap, n * PAGE_BYTES, UNTIL_CACHED);
                 let n_long = if n == 16 { 6 } else { 0 };
                 let blocks: Vec<_> = (0..n_long).map(|_| heap.allocate(3 * MIB, 1).start).collect();
                 blocks.into_iter().for_each(|block| free(*heap, block));
@@ -222,7 +225,7 @@ fn cached_and_dirty_memory_obey_the_bound_together() {
     for off in [(key::DIRTY_MAX, "0"), (key::DECAY_MS, "0")] {
         let world = World::new(4096);
         world.set(off.0, off.1);
-        pairs(world.heap(), 100_000, 10);
+        pairs(world.heap(), 100_000, 2 * UNTIL_CACHED);
         assert_eq!(open_pages(&world), 0, "nothing is to be cached");
     }
 }
@@ -260,7 +263,7 @@ fn cached_runs_are_used_before_clean_memory() {
 fn explicit_heaps_cache_nothing_and_their_blocks_are_not_cached() {
     let world = World::new(4096);
     let explicit = world.explicit_heap();
-    pairs(explicit.enter().own(), 100_000, 10);
+    pairs(explicit.enter().own(), 100_000, 2 * UNTIL_CACHED);
     assert_eq!(open_pages(&world), 0);
     let (heap, _) = with_one_cached(&world, 100_000);
     let (puts, _) = heap.cache().puts_and_takes();
@@ -334,7 +337,7 @@ fn open_slots_may_have_their_share_of_the_bound_and_no_page_more() {
     for (dirty_max, expected) in [("4m", 16), ("3m", 0)] {
         let world = World::new(4096);
         world.set(key::DIRTY_MAX, dirty_max);
-        pairs(world.heap(), MIB, 4);
+        pairs(world.heap(), MIB, UNTIL_CACHED + 1);
         assert_eq!(open_pages(&world), expected, "{dirty_max}");
     }
 }
@@ -356,15 +359,36 @@ fn slots_that_are_used_close_if_they_have_more_than_their_share_of_a_lowered_bou
     }
 }
 
+/// A request for a length, and a free of a block of it. Returns whether it is to get a slot.
+fn wanted_and_freed(cache: &LargeRunCache, pages: u32) -> bool {
+    cache.note_wanted(Pages(pages));
+    cache.note_freed(Pages(pages))
+}
+
 #[test]
-fn a_length_that_came_back_gets_one_slot_until_it_comes_back_again() {
+fn a_length_gets_one_slot_each_time_that_it_came_back_often() {
     let cache = LargeRunCache::new();
-    assert!(!cache.note_freed(Pages(3)));
-    cache.note_wanted(Pages(5));
-    cache.note_wanted(Pages(3));
-    assert!(cache.note_freed(Pages(3)) && !cache.note_freed(Pages(5)));
-    cache.note_wanted(Pages(5));
-    assert!(cache.note_freed(Pages(5)), "5 came back as well");
-    assert!(cache.open_slot(Extent::new(PageIndex(10), Pages(3))));
-    assert!(!cache.note_freed(Pages(3)) && cache.note_freed(Pages(5)));
+    for _ in 0..3 {
+        assert!(!cache.note_freed(Pages(7)));
+        assert!(!(0..RETURNS).any(|_| wanted_and_freed(&cache, 3)), "the first has not come back");
+        assert!(wanted_and_freed(&cache, 3));
+    }
+    assert!(!(0..RETURNS).any(|_| wanted_and_freed(&cache, 5)));
+    cache.tick();
+    assert!(!(0..RETURNS).any(|_| wanted_and_freed(&cache, 5)), "the tick forgets");
+    assert!(wanted_and_freed(&cache, 5) && !cache.note_freed(Pages(17)));
+}
+
+/// What two lengths do that are requested in turn, after frees of either, keeps both from a slot; only blocks that come back at once get one.
+#[test]
+fn lengths_that_come_and_go_at_random_get_no_slot() {
+    let cache = LargeRunCache::new();
+    for n in 0..1000_u32 {
+        cache.note_wanted(Pages(2 + n % 2));
+        assert!(!cache.note_freed(Pages(2 + n / 2 % 2)), "{n}");
+    }
+    // A block that is requested again without a free in between has not come back.
+    assert!(!cache.note_freed(Pages(9)));
+    (0..100).for_each(|_| cache.note_wanted(Pages(9)));
+    assert!(!cache.note_freed(Pages(9)));
 }

@@ -40,12 +40,12 @@ impl AgeList {
     pub(super) fn insert(&mut self, records: &Records, page: PageIndex, since: Moment) {
         let mut older = self.youngest;
         while older != PageIndex::NONE && records.get(older).dirty_since().is_after(since) {
-            older = records.get(older).older.get();
+            older = records.get(older).older();
         }
         let younger = if older == PageIndex::NONE { self.oldest } else { records.get(older).younger.get() };
         let run = records.get(page);
         run.dirty_since_ms.set(since.0);
-        run.older.set(older);
+        run.set_older(older);
         run.younger.set(younger);
         match older.some() {
             None => self.oldest = page,
@@ -53,21 +53,21 @@ impl AgeList {
         }
         match younger.some() {
             None => self.youngest = page,
-            Some(younger) => records.get(younger).older.set(page),
+            Some(younger) => records.get(younger).set_older(page),
         }
     }
 
     /// Unlinks a run.
     pub(super) fn remove(&mut self, records: &Records, page: PageIndex) {
         let run = records.get(page);
-        let (older, younger) = (run.older.get(), run.younger.get());
+        let (older, younger) = (run.older(), run.younger.get());
         match older.some() {
             None => self.oldest = younger,
             Some(older) => records.get(older).younger.set(younger),
         }
         match younger.some() {
             None => self.youngest = older,
-            Some(younger) => records.get(younger).older.set(older),
+            Some(younger) => records.get(younger).set_older(older),
         }
     }
 }

@@ -67,7 +67,7 @@ impl Runs {
         for page in self.ages.iter(&self.records) {
             let run = self.record(page);
             let older = before.map_or(PageIndex::NONE, |(older, _)| older);
-            hold(run.kind.get() == Kind::Dirty && run.older.get() == older, "ages link the dirty runs", page)?;
+            hold(run.kind.get() == Kind::Dirty && run.older() == older, "ages link the dirty runs", page)?;
             hold(before.is_none_or(|(_, since)| !since.is_after(run.dirty_since())), "ages are in order", page)?;
             before = Some((page, run.dirty_since()));
         }

@@ -36,7 +36,7 @@ fn a_free_of_a_cached_large_block_is_a_double_free() {
     let heap = world.heap();
     let bytes = 2 * 65536;
     let mut block = core::ptr::null_mut();
-    for _ in 0..4 {
+    for _ in 0..20 {
         block = heap.allocate(bytes, 1).start;
         // SAFETY: the block is this test's, and not used any more.
         unsafe { heap.free(block) };

@@ -22,9 +22,9 @@ fn a_heaps_row_adds_up_its_classes() {
 fn a_heaps_row_has_what_its_large_run_cache_holds() {
     let world = World::new(4096);
     let heap = world.heap();
-    (0..5).for_each(|_| free(heap, heap.allocate(100_000, 1).start));
+    (0..20).for_each(|_| free(heap, heap.allocate(100_000, 1).start));
     let row = heap_row(&world.shared, heap.heap(), None);
-    assert_eq!((row.n_allocations, row.n_frees, row.cached), (5, 5, 2 * PAGE_BYTES as u64));
+    assert_eq!((row.n_allocations, row.n_frees, row.cached), (20, 20, 2 * PAGE_BYTES as u64));
     let (puts, takes) = heap.cache().puts_and_takes();
     assert!(puts > takes && takes > 0);
 }

@@ -99,7 +99,7 @@ fn each_invariant_that_does_not_hold_is_named() {
         (
             "ages link the dirty runs",
             &[&|sample| set_kind(sample, sample.old, Kind::Stuck), &|sample| {
-                sample.runs.record(sample.young).older.set(PageIndex::NONE);
+                sample.runs.record(sample.young).set_older(PageIndex::NONE);
             }],
         ),
     ];
@@ -126,7 +126,7 @@ fn ages_are_in_order_and_end_with_the_youngest() {
     old.dirty_since_ms.set(1);
     old.younger.set(PageIndex::NONE);
     assert_eq!(sample.runs.check_free(), Err(("the youngest run is the last", sample.old)));
-    young.older.set(PageIndex::NONE);
+    young.set_older(PageIndex::NONE);
     old.younger.set(sample.young);
     assert_eq!(sample.runs.check_free(), Err(("ages link the dirty runs", sample.young)));
 }
