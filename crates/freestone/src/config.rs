@@ -31,6 +31,7 @@ pub(crate) mod words;
 
 pub(crate) use nearest::nearest;
 pub use parse::Mistake;
+pub(crate) use parse::is_word;
 pub use profile::PROFILES;
 pub use settings::{Harden, Settings};
 pub(crate) use words::{Background, HeapProfiling, MisusePolicy, Prefault, ProfileSignal, Purge, Thp};
@@ -239,7 +240,7 @@ pub static OPTIONS: &[OptionSpec] = &[
 /// The index in [`OPTIONS`] of a key as written in the link-time symbol or, upper-case, in the environment.
 #[must_use]
 pub fn find(key: &[u8]) -> Option<usize> {
-    OPTIONS.iter().position(|spec| spec.key.as_bytes().eq_ignore_ascii_case(key))
+    OPTIONS.iter().position(|spec| is_word(key, spec.key.as_bytes()))
 }
 
 #[cfg(test)]

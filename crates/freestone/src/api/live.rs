@@ -12,7 +12,7 @@
 //! blocks into a bin.
 
 use crate::api::snapshot;
-use crate::config::{Mistake, Settings};
+use crate::config::{Mistake, Settings, is_word};
 use crate::shared::Shared;
 use crate::stats::live_page::{self, PAGE_WORDS, Words};
 use crate::thread::life::Threads;
@@ -192,10 +192,10 @@ fn report_refused(path: &CStr, errno: Errno) {
 /// # Errors
 /// It is too long.
 pub(super) fn set_path(settings: &Settings, value: &[u8]) -> Result<(), Mistake> {
-    if value.eq_ignore_ascii_case(OFF) {
+    if is_word(value, OFF) {
         return settings.live_path().set(b"");
     }
-    if !value.eq_ignore_ascii_case(ON) {
+    if !is_word(value, ON) {
         return settings.live_path().set(value);
     }
     let mut result = None;

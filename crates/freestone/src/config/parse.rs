@@ -45,6 +45,12 @@ impl fmt::Display for Mistake {
     }
 }
 
+/// Whether `text` is `word`, in whatever case.
+#[inline(never)]
+pub(crate) fn is_word(text: &[u8], word: &[u8]) -> bool {
+    text.eq_ignore_ascii_case(word)
+}
+
 /// The number that `text` stands for.
 pub(super) fn value(unit: Unit, text: &[u8]) -> Result<usize, Mistake> {
     match unit {
@@ -58,9 +64,7 @@ pub(super) fn value(unit: Unit, text: &[u8]) -> Result<usize, Mistake> {
             };
             digits(number)?.checked_mul(1 << shift).ok_or(Mistake::OutOfRange)
         }
-        Unit::Words(words) => {
-            words.iter().position(|word| word.as_bytes().eq_ignore_ascii_case(text)).ok_or(Mistake::NotAWord)
-        }
+        Unit::Words(words) => words.iter().position(|word| is_word(text, word.as_bytes())).ok_or(Mistake::NotAWord),
         Unit::Path => Ok(0),
     }
 }

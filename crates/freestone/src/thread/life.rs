@@ -166,6 +166,26 @@ impl<O: Os + 'static> Threads<O> {
                 unsafe { records.add(storage, |record| heap_of(record).set_number(number)) }
             }
         };
+        // SAFETY: the lock is held, and the record is in no heap's use; `shared` outlives the heap (this function's contract).
+        if unsafe { !self.begin_heap(&mut registry, shared, heap_of(record), (half, level)) } {
+            records.put_back(record);
+            return None;
+        }
+        Some(record)
+    }
+
+    /// Begins a heap in a record; `false` if there is no memory for its watch. One function for records of every kind.
+    ///
+    /// # Safety
+    /// - As for [`Self::begin`], and the record is in no heap's use.
+    #[inline(never)]
+    unsafe fn begin_heap(
+        &self,
+        registry: &mut Registry<O>,
+        shared: &Shared<O>,
+        heap: &ThreadHeap<O>,
+        (half, level): (Half, Harden),
+    ) -> bool {
         let watched = (level >= Harden::Checks).then(|| {
             if shared.settings().harden() == Harden::Full {
                 shared.secret.begin_erasing();
@@ -173,9 +193,8 @@ impl<O: Os + 'static> Threads<O> {
             shared.secret.draw(|| shared.os().random());
             shared.os().random() ^ u64::from(registry.n_created)
         });
-        if watched.is_some() && !heap_of(record).watched().prepare(|bytes| Some(shared.pages.metadata(bytes)?.cast())) {
-            records.put_back(record);
-            return None;
+        if watched.is_some() && !heap.watched().prepare(|bytes| Some(shared.pages.metadata(bytes)?.cast())) {
+            return false;
         }
         registry.n_alive += 1;
         shared.usage.set_n_heaps(registry.n_alive);
@@ -186,9 +205,9 @@ impl<O: Os + 'static> Threads<O> {
             Half::Explicit => registry.of_explicit.draw(is_in_use),
         };
         let keys = registry.keys.draw(shared.settings().harden(), || shared.os().random());
-        // SAFETY: the lock is held, and the record is in no heap's use; `shared` outlives the heap (this function's contract).
-        unsafe { heap_of(record).begin(shared, shared.pages.view(), generation, keys, watched) };
-        Some(record)
+        // SAFETY: the record is in no heap's use; `shared` outlives the heap (this function's contract).
+        unsafe { heap.begin(shared, shared.pages.view(), generation, keys, watched) };
+        true
     }
 
     /// Ends a thread's heap.

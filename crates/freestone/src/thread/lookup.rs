@@ -66,13 +66,9 @@ impl Lookup {
         self.view.get()
     }
 
-    /// Brings the view up to date if the committed pages reach further by now. Returns it.
-    #[inline]
-    pub(crate) fn renew(&self, reach: usize, newest: impl FnOnce() -> View) -> View {
-        if self.view.get().reach() != reach {
-            self.view.set(newest());
-        }
-        self.view.get()
+    /// Changes the view to one that reaches further.
+    pub(crate) fn set_view(&self, view: View) {
+        self.view.set(view);
     }
 
     /// The number to subtract from a page map entry: see `span::page_map`.

@@ -352,8 +352,16 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// Brings its view up to date, so that it covers every block that this thread can have the address of. Returns it.
     #[inline]
     pub(crate) fn renew_view(self) -> View {
-        let pages = &self.shared().pages;
-        self.lookup().renew(pages.reach(), || pages.view())
+        if self.lookup().view().reach() != self.shared().pages.reach() {
+            self.take_newest_view();
+        }
+        self.lookup().view()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_newest_view(self) {
+        self.lookup().set_view(self.shared().pages.view());
     }
 
     /// The generation that owns its spans.
