@@ -7,8 +7,7 @@ use std::vec::Vec;
 fn unused_caches_are_flushed_at_a_decay_tick_and_their_memory_is_purged_after_another() {
     let world = World::new(4096);
     let heap = world.heap();
-    let n = if cfg!(miri) { 500 } else { 5000 };
-    let blocks: Vec<_> = (0..n).map(|i| heap.allocate(16 + i % 900, 1).start).collect();
+    let blocks: Vec<_> = (0..5000).map(|i| heap.allocate(16 + i % 900, 1).start).collect();
     blocks.into_iter().for_each(|block| free(heap, block));
     for _ in 0..2 {
         world.os().advance_ms(1500);

@@ -329,7 +329,7 @@ fn a_program_that_only_frees_large_blocks_gives_back_what_has_expired() {
 fn after_a_burst_nothing_stays_behind() {
     let world = watched();
     let heap = world.heap();
-    let n = if cfg!(miri) { 300 } else { 5000 };
+    let n = if cfg!(miri) { 1200 } else { 5000 };
     let blocks: Vec<_> = (0..n).map(|n| allocate(heap, n % 3000)).collect();
     let kept = allocate(heap, 10);
     blocks.into_iter().for_each(|block| free(heap, block));

@@ -1,5 +1,6 @@
 //! The level `full`: freed blocks are cleared, and new ones zero.
 use super::*;
+use crate::testing;
 
 /// A world of heaps of the level `full` that go on after a crime.
 fn full() -> World {
@@ -11,12 +12,11 @@ fn full() -> World {
 
 /// Whether all bytes of a block that is mapped are zero.
 fn is_zero(block: *mut u8, size: usize) -> bool {
-    // SAFETY: the tests read mapped memory of the world's heaps.
-    (0..size).all(|at| unsafe { block.wrapping_add(at).read() } == 0)
+    testing::is_filled(block, 0, size)
 }
 
 fn fill_up(block: *mut u8, size: usize) {
-    (0..size).for_each(|at| write(block, at as isize, 0x5a));
+    testing::fill(block, 0x5a, size);
 }
 
 #[test]
