@@ -31,9 +31,9 @@ pub(crate) mod words;
 
 pub(crate) use nearest::nearest;
 pub use parse::Mistake;
-pub(crate) use parse::is_word;
 pub use profile::PROFILES;
 pub use settings::{Harden, Settings};
+use words::is_word;
 pub(crate) use words::{Background, HeapProfiling, MisusePolicy, Prefault, ProfileSignal, Purge, Thp};
 
 /// What an option's value looks like.

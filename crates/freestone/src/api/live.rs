@@ -12,7 +12,8 @@
 //! blocks into a bin.
 
 use crate::api::snapshot;
-use crate::config::{Mistake, Settings, is_word};
+use crate::config::words::is_word;
+use crate::config::{Mistake, Settings};
 use crate::shared::Shared;
 use crate::stats::live_page::{self, PAGE_WORDS, Words};
 use crate::thread::life::Threads;

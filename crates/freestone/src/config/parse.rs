@@ -1,6 +1,7 @@
 //! Reading an option's value: text in, a number or a [`Mistake`] out.
 
 use crate::config::Unit;
+use crate::config::words::is_word;
 use core::fmt;
 
 /// Why an option or a limit was refused.
@@ -43,12 +44,6 @@ impl fmt::Display for Mistake {
             Self::TooLate => "it can be set before the first allocation only",
         })
     }
-}
-
-/// Whether `text` is `word`, in whatever case.
-#[inline(never)]
-pub(crate) fn is_word(text: &[u8], word: &[u8]) -> bool {
-    text.eq_ignore_ascii_case(word)
 }
 
 /// The number that `text` stands for.

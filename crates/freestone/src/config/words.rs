@@ -1,4 +1,10 @@
-//! The words that options take, as types.
+//! The words that options take, as types, and their comparison.
+
+/// Whether `text` is `word`, in whatever case.
+#[inline(never)]
+pub(crate) fn is_word(text: &[u8], word: &[u8]) -> bool {
+    text.eq_ignore_ascii_case(word)
+}
 
 /// What happens on an invalid free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
