@@ -177,7 +177,7 @@ impl<O: Os + 'static> Threads<O> {
     /// Begins a heap in a record; `false` if there is no memory for its watch. One function for records of every kind.
     ///
     /// # Safety
-    /// - As for [`Self::begin`], and the record is in no heap's use.
+    /// - As for `begin`, and the record is in no heap's use.
     #[inline(never)]
     unsafe fn begin_heap(
         &self,
