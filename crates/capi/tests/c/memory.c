@@ -327,7 +327,7 @@ enum { KEPT_BYTES = 5 << 16 };
 /* Large blocks of one length that are allocated and freed in turn: counted exactly, and as cached while they are free. */
 static void *comes_and_goes(void *unused) {
     freestone_stats_t before = {.size = sizeof before}, after = before;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 40; i++) {
         char *block = malloc(KEPT_BYTES - 100);
         EXPECT(block);
         memset(block, 1, KEPT_BYTES - 100);

@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
     } else if (!strcmp(what, "double_kept")) {
         /* Of a length that is freed and allocated in turn, so that the thread caches it. */
         char *block = NULL;
-        for (int i = 0; i < 4; i++) {
+        for (int i = 0; i < 40; i++) {
             block = malloc(1 << 20);
             EXPECT(block);
             free(HIDE(block));
