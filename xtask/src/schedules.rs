@@ -83,18 +83,11 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a span is listed as empty before the page map says that it is nobody's",
         test: "threads_that_free_each_others_blocks_lose_none",
-        changes: &[
-            (
-                "crates/freestone/src/page/emptied.rs",
-                "        span.set_entries(Entry::NONE);\n",
-                "        #[allow(unsafe_code)]\n        let again = unsafe { OwnedSpan::at(self.layout(), span.page()) };\n",
-            ),
-            (
-                "crates/freestone/src/page/emptied.rs",
-                "let is_long = self.emptied.push(span);",
-                "let is_long = self.emptied.push(span);\n        again.set_entries(Entry::NONE);",
-            ),
-        ],
+        changes: &[(
+            "crates/freestone/src/page/emptied.rs",
+            "        span.set_entries(Entry::NONE);\n        self.free_soon(span.page(), &span, self.now());\n",
+            "        self.free_soon(span.page(), &span, self.now());\n        span.set_entries(Entry::NONE);\n",
+        )],
     },
     Fault {
         what: "a block comes out of its span without its trailer, which was purged",
