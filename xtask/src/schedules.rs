@@ -62,16 +62,20 @@ const FAULTS: &[Fault] = &[
         what: "a run is in a list before the page map says that it is free",
         test: "threads_that_free_each_others_blocks_lose_none",
         changes: &[
-            ("crates/freestone/src/page/freed.rs", "        unsafe { self.layout().map.set_one(page, entry) };\n", ""),
+            (
+                "crates/freestone/src/page/freed.rs",
+                "        unsafe { self.layout().map.set_one(page, Entry::CACHED) };\n",
+                "",
+            ),
             (
                 "crates/freestone/src/page/freed.rs",
                 "self.freed.put(page, pages, record);\n            self.ahead",
-                "self.freed.put(page, pages, record);\n            unsafe { self.layout().map.set_one(page, entry) };\n            self.ahead",
+                "self.freed.put(page, pages, record);\n            unsafe { self.layout().map.set_one(page, Entry::CACHED) };\n            self.ahead",
             ),
             (
                 "crates/freestone/src/page/freed.rs",
                 "self.free_soon(page, record, now);",
-                "unsafe { self.layout().map.set_one(page, entry) };\n            self.free_soon(page, record, now);",
+                "unsafe { self.layout().map.set_one(page, Entry::CACHED) };\n            self.free_soon(page, record, now);",
             ),
         ],
     },

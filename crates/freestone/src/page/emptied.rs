@@ -8,15 +8,15 @@
 //! So a mass of frees does not take the lock for each span or block. Everything that takes the lock finds the runs free, whatever it takes it for: nobody sees that they were
 //! listed. How many wait is bounded: together with what is dirty already they exceed the dirty bound by [`MOST`](crate::page::emptied_list::MOST) at most.
 //!
-//! Invariant: a listed run is in use for the page heap and nobody's otherwise: no block of it is out, no page map entry names it, and the link `next` of its record is
-//! the list's.
+//! Invariant: a listed run is in use for the page heap and nobody's otherwise: no block of it is out, a span has no entry in the page map and a large block's is
+//! [`Entry::CACHED`], and the link `next` of its record is the list's.
 
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::policy::large_cache_share::check_interval;
-use crate::page::runs::FreeState;
+use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Entry, Kind, OwnedSpan, PageIndex, Span};
-use freestone_base::units::Moment;
+use freestone_base::units::{Moment, Pages};
 use freestone_os::Os;
 
 impl<O: Os> PageHeap<O> {
@@ -27,7 +27,7 @@ impl<O: Os> PageHeap<O> {
         self.free_soon(span.page(), &span, self.now());
     }
 
-    /// Frees a run that is nobody's any more, and has no entry in the page map: at the latest, when the lock is next taken. Now and then purges what has expired,
+    /// Frees a run that is nobody's any more, a span without entries in the page map or a large block whose entry is [`Entry::CACHED`]: at the latest, when the lock is next taken. Now and then purges what has expired,
     /// too: a program without a background thread may make no other call that does.
     pub(super) fn free_soon(&self, page: PageIndex, record: &Span, now: Moment) {
         record.dirty_since_ms.set(now.0);
@@ -58,6 +58,9 @@ impl<O: Os> PageHeap<O> {
             let record = state.runs.record(page);
             next = record.next.get();
             let free = FreeState::dirty(record.dirty_since(), record.is_huge.get());
+            if record.kind.get() == Kind::Large {
+                state.runs.set_entries(Extent::new(page, Pages(1)), Entry::NONE);
+            }
             state.runs.free(page, free);
         }
         self.emptied.set_most(state.runs.counts().of(Kind::Dirty), state.dirty_bound(&self.settings));

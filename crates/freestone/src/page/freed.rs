@@ -51,12 +51,10 @@ impl<O: Os> PageHeap<O> {
         if pages > LISTED_MOST || !LargeList::has(None, record) || self.is_time_to_empty(now) {
             return Err(run);
         }
-        let has_room = self.freed.make_room(pages);
-        let entry = if has_room { Entry::CACHED } else { Entry::NONE };
         // The entry comes first: once the run is in a list, another thread may have it.
         // SAFETY: the run is the caller's, and in use, so its first page has an entry.
-        unsafe { self.layout().map.set_one(page, entry) };
-        if has_room {
+        unsafe { self.layout().map.set_one(page, Entry::CACHED) };
+        if self.freed.make_room(pages) {
             record.dirty_since_ms.set(now.0);
             self.freed.put(page, pages, record);
             self.ahead.note_dirtied();
