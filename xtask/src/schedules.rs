@@ -102,6 +102,27 @@ const FAULTS: &[Fault] = &[
             "if false {",
         )],
     },
+    Fault {
+        what: "a large block counts as in use while a thread closes it",
+        test: "a_child_goes_on_without_the_threads_that_did_not_come_along",
+        changes: &[
+            (
+                "crates/freestone/src/page/address_quarantine.rs",
+                "        begin_close(&mut state, run);\n        for _",
+                "        for _",
+            ),
+            (
+                "crates/freestone/src/page/address_quarantine.rs",
+                "                Ok(()) => {\n",
+                "                Ok(()) => {\n                    begin_close(&mut state, run);\n",
+            ),
+            (
+                "crates/freestone/src/page/address_quarantine.rs",
+                "        state.runs.end_quarantine(run.first);\n        state.restore_large(run.first);\n        self.end_close(&mut state, run);\n",
+                "",
+            ),
+        ],
+    },
 ];
 
 /// The arguments with which cargo runs the models; `debug_assertions` stay on.

@@ -34,7 +34,7 @@ fn a_head_that_was_there_before_has_another_tag() {
 #[cfg(loom)]
 mod models {
     use super::*;
-    use crate::sync::AtomicU32;
+    use crate::sync::{AtomicBool, AtomicU32};
     use loom::cell::UnsafeCell;
     use std::sync::Arc;
 
@@ -106,6 +106,22 @@ mod models {
             popped.iter().for_each(|&number| shared.push(number));
             let also = u32::from(shared.pop().is_some());
             assert_eq!(taker.join().unwrap() + also + shared.take(), 2);
+        });
+    }
+
+    /// As the page heap's background thread says that it sleeps, and takes the freed runs that are listed.
+    #[test]
+    fn a_push_that_a_take_misses_sees_what_the_taker_wrote_before() {
+        loom::model(|| {
+            let shared = Arc::new((TaggedStack::new(), AtomicBool::new(false)));
+            let other = Arc::clone(&shared);
+            let taker = loom::thread::spawn(move || {
+                other.1.store(true, Ordering::Relaxed);
+                other.0.take()
+            });
+            shared.0.push(1, |_| {});
+            let is_seen = shared.1.load(Ordering::Relaxed);
+            assert!(taker.join().unwrap() == 1 || is_seen);
         });
     }
 }

@@ -9,7 +9,8 @@
 
 use crate::check::check;
 use crate::config::key;
-use crate::span::Kind;
+use crate::page::runs::Extent;
+use crate::span::{Kind, PageIndex};
 use crate::testing::{World, span_at};
 use crate::thread::explicit::ExplicitHeap;
 use crate::thread::life::succession::Which;
@@ -249,6 +250,17 @@ impl Stage {
         if let Err(broken) = unsafe { check(&self.world.shared, &self.world.threads) } {
             panic!("{when}: {broken:?}: {:?}", span_at(&self.world, broken.page).record());
         }
+        let closed = self.world.shared.pages.inspect(|state| {
+            let in_use = state.runs.iter().filter(|(_, span)| matches!(span.kind.get(), Kind::Small | Kind::Large));
+            in_use.map(|(run, _)| run).find(|run| self.is_closed(*run))
+        });
+        assert_eq!(closed, None, "{when}: a run that counts as in use cannot be accessed");
+    }
+
+    /// Whether the kernel lets nobody access some page of a run.
+    fn is_closed(&self, run: Extent) -> bool {
+        let mut pages = (run.first.0..run.end().0).map(PageIndex);
+        pages.any(|page| self.world.os().is_guarded(self.world.shared.pages.layout().page_start(page)))
     }
 
     /// Deletes an explicit heap, with what is left in it, once no thread is using it; unless another thread deletes it.
