@@ -1,6 +1,7 @@
 //! All options that change how memory is taken and given back, and helpers of the page heap's tests: over the fake kernel, through whole heaps.
 #![allow(unsafe_code)]
 use crate::config::key;
+use crate::page::page_heap::OwnedRun;
 use crate::page::runs::Extent;
 use crate::span::Kind;
 use crate::testing::{OneHeap, World, free};
@@ -111,6 +112,25 @@ pub(in crate::page) fn while_a_purge_is_held<'e>(
     meanwhile: impl for<'s> FnOnce(&'s std::thread::Scope<'s, 'e>),
 ) {
     while_held(world, || _ = world.shared.pages.purge(), meanwhile);
+}
+
+/// Of twelve runs of eight pages that are due eight are taken out together: no thread can use them meanwhile.
+#[test]
+fn at_most_four_mebibytes_are_taken_out_to_be_purged_at_once() {
+    let world = World::hardened(4096, "off");
+    let pages = &world.shared.pages;
+    let take = |n| {
+        let run = pages.allocate(Pages(n), Pages(1), Kind::Large).expect("the fake kernel has memory");
+        OwnedRun::taken(Extent::new(run.page, run.pages))
+    };
+    for [dirty, _wall] in [(); 12].map(|()| [8, 1].map(take)) {
+        pages.free(dirty);
+    }
+    world.os().advance_ms(1000);
+    let due = || _ = pages.purge_due_now();
+    while_held(&world, due, |_| assert_eq!(pages.stats().purging_pages, 64));
+    assert_eq!(dirty_bytes(&world), 0);
+    world.check().unwrap();
 }
 
 /// Every option that changes how memory is taken or given back, with streams that have large blocks, and each failing call.

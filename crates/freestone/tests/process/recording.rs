@@ -158,6 +158,36 @@ fn each_call_is_recorded_with_its_function_its_size_and_its_alignment() {
     }
 }
 
+/// Where heaps are watched, zeroed blocks come from what is at hand, if they need no alignment.
+#[test]
+fn every_function_keeps_to_alignment_and_zeroes_at_every_level() {
+    for level in ["off", "default", "checks", "full"] {
+        let said = alone(&[("HARDEN", level), ("BACKGROUND", "off")], || {
+            call_each_function();
+        });
+        let Some(said) = said else { return };
+        assert_eq!(said, "", "{level}");
+    }
+}
+
+#[test]
+fn a_block_that_is_freed_twice_is_handed_out_once_in_a_thread_whose_calls_are_recorded() {
+    let path = env::temp_dir().join(format!("freestone-recorded-twice-{}", process::id()));
+    let options = [("RECORD", path.to_str().expect("a path in UTF-8")), ("MISUSE", "report"), ("BACKGROUND", "off")];
+    let said = alone(&options, || {
+        let block = door::allocate(SIZES[0]);
+        for _ in 0..2 {
+            // SAFETY: the block is not used again. The second time is the misuse that is to be seen.
+            unsafe { door::free(block) };
+        }
+        let again = [(); 2].map(|()| door::allocate(SIZES[0]));
+        assert_ne!(again[0], again[1]);
+    });
+    let Some(said) = said else { return };
+    assert!(said.contains("double free"), "{said}");
+    fs::remove_file(&path).expect("a file of this test");
+}
+
 #[test]
 fn resized_blocks_are_recorded_with_where_they_went() {
     let path = env::temp_dir().join(format!("freestone-recorded-resizes-{}", process::id()));

@@ -173,6 +173,31 @@ fn frees_that_find_room_in_lists_purge_what_has_expired() {
     world.check().unwrap();
 }
 
+/// The decay time is a second.
+#[test]
+fn lists_are_emptied_once_in_a_quarter_of_the_decay_time() {
+    let world = World::new(4096);
+    let (heap, _) = with_listed(&world, 4, 6);
+    let held = blocks(heap, 3, 3);
+    world.os().advance_ms(250);
+    for (block, n_listed) in held.into_iter().zip([0, 3, 6]) {
+        free(heap, block);
+        assert_eq!(listed(&world), n_listed);
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn what_a_thread_was_about_to_list_at_a_fork_does_not_count_in_the_child() {
+    let world = world_that_stays_dirty();
+    let _ = with_listed(&world, 4, 2);
+    assert!(world.shared.pages.freed.make_room(Pages(3)));
+    assert_eq!(listed(&world), 2 * 4 + 3);
+    world.shared.pages.adopt_purging_in_child();
+    assert_eq!(listed(&world), 0);
+    world.check().unwrap();
+}
+
 #[test]
 fn nothing_is_listed_where_nothing_may_stay_or_that_is_too_long() {
     for (option, value) in [(key::DIRTY_MAX, "0"), (key::DECAY_MS, "0"), (key::DIRTY_MAX, "1g")] {

@@ -108,6 +108,54 @@ proptest! {
     }
 }
 
+/// Links a span's blocks with these numbers to a chain, the first of which was taken in last, and takes in the run that follows. Returns the number of its last
+/// block, and how many were taken in.
+fn take_run(span: &OwnedSpan<'_>, numbers: &[usize], left: usize) -> (Option<usize>, usize) {
+    let class = class_of(16);
+    let block = |number: usize| span.start().wrapping_add(number * 16).cast::<Node>();
+    for pair in numbers.windows(2) {
+        // SAFETY: the blocks are the test's.
+        unsafe { write_in_bin(block(pair[0]), block(pair[1]), LinkKey::PLAIN) };
+    }
+    let mut walk = Walk {
+        words: span.bitmap().as_ptr(),
+        start: span.start().addr(),
+        division: BlockDivision::of(class),
+        n_blocks: n_blocks(span),
+        key: LinkKey::PLAIN,
+        left,
+        index: numbers[1],
+        next: block(numbers[1]),
+    };
+    let (before, last) = (count_free(span), walk.take_run(block(numbers[0])));
+    let n = left - walk.left;
+    assert_eq!(walk.next, block(numbers[1 + n]), "the chain goes on behind the run");
+    assert_eq!((count_free(span) - before) as usize, n);
+    (last.map(|last| (last.addr() - span.start().addr()) / 16), n)
+}
+
+#[test]
+fn a_run_goes_back_at_once_by_fours_as_far_as_it_and_the_span_reach() {
+    let world = World::new(OS_PAGE_BYTES);
+    let span = || full_span(&world, class_of(16));
+    let n = n_blocks(&span());
+    let (rising, falling) = ((n - 14..n).chain([5]), (0..13).rev().chain([500]));
+    assert_eq!(take_run(&span(), &rising.collect::<Vec<_>>(), 12), (Some(n - 2), 12), "as many as may be");
+    assert_eq!(take_run(&span(), &falling.collect::<Vec<_>>(), 12), (Some(0), 12), "to the first block of the span");
+    let broken: Vec<_> = (60..72).chain([500, 501]).collect();
+    assert_eq!(take_run(&span(), &broken, 4000), (Some(71), 11), "to where the chain leaves it");
+    assert_eq!(take_run(&span(), &broken, 3), (None, 0), "no four of them may be taken in");
+}
+
+/// The free blocks are just those of one word: none of it is to be taken for a run.
+#[test]
+fn a_run_whose_blocks_are_all_free_already_is_not_taken_in() {
+    let world = World::new(OS_PAGE_BYTES);
+    let span = full_span(&world, class_of(16));
+    span.bitmap()[1].set(0b1111);
+    assert_eq!(take_run(&span, &[63, 64, 65, 66, 67, 500, 501], 100), (None, 0));
+}
+
 /// Blocks of 16 bytes fill a span, so those of the next one lie beside them.
 #[test]
 fn a_run_ends_with_its_span_where_the_next_one_goes_on() {
