@@ -12,7 +12,7 @@
 //!
 //! Invariants: exactly one pop or take returns each number that was pushed. Every change increments the tag, so that an old head is not mistaken for the
 //! present one (ABA). The tag has 32 bits: a pop would go wrong only if, between its look at the head and its exchange, the list changed exactly 2^32 times, or a
-//! multiple of that, and had the same head again. That many changes take half a minute at least.
+//! multiple of that, and had the same head again.
 //! Ordering: a push releases the object behind the number, its link included; a pop and a take acquire it. A take releases as well: a push that the take
 //! misses sees what the taker wrote before.
 
