@@ -71,7 +71,7 @@ pub(crate) fn miri(chosen: &Chosen) -> Result<()> {
                 Some(WITHOUT_ALIASING) => !chosen.no_aliasing,
                 verdict => verdict.is_none(),
             };
-            let is_ours = |at: usize| at % chosen.shard.1 == chosen.shard.0 % chosen.shard.1;
+            let is_ours = |at: usize| at % chosen.shard.1 == chosen.shard.0;
             let ours = tests.iter().enumerate().filter_map(|(at, test)| is_ours(at).then_some(test.as_str()));
             let mut untried: Vec<_> = ours.filter(is_untried).collect();
             while !untried.is_empty() && end.is_none_or(|end| Instant::now() < end) {

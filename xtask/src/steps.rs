@@ -135,7 +135,7 @@ fn tests() -> Result<()> {
     programs.sort_by_key(|program| LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len()));
     let mut jobs: Vec<_> =
         programs.iter().map(|program| Job { name: program.name.clone(), command: program.command() }).collect();
-    let mut examples = cargo(&["test", "--doc"]);
+    let mut examples = cargo(&["test", "--doc", "--no-fail-fast"]);
     examples.args(test_programs::ALL);
     jobs.push(Job { name: "examples in comments".into(), command: examples });
     test_programs::run_all(jobs)
