@@ -36,8 +36,11 @@ fn a_sample_is_found_until_it_is_removed() {
 #[test]
 fn a_full_table_takes_no_sample_until_one_is_removed() {
     let table = empty();
+    // Miri takes ten minutes for all that there is room for: then some that are not there count as if they were.
+    let n_others = if cfg!(miri) { SAMPLES_MOST - 1000 } else { 0 };
+    table.len.store(n_others, Ordering::Relaxed);
     let n = (1..).take_while(|&n| table.insert(16 * n, NOTHING)).count();
-    assert_eq!(n, SAMPLES_MOST);
+    assert_eq!(n_others + n, SAMPLES_MOST);
     assert!(table.remove(16).is_some());
     assert!(table.insert(16 * (n + 7), NOTHING));
 }

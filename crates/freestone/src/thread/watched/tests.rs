@@ -292,7 +292,7 @@ fn the_quarantine_gives_way_before_an_allocation_fails() {
     world.set(key::LIMIT_HARD, "2m");
     let heap = world.heap();
     // Nearly all memory is freed, and waits; then all of it is asked for again.
-    for _ in 0..20 {
+    for _ in 0..if cfg!(miri) { 3 } else { 20 } {
         let blocks: Vec<_> =
             (0..).map(|_| heap.allocate(30_000, 1).start).take_while(|block| !block.is_null()).collect();
         assert!(blocks.len() > 16, "{} blocks", blocks.len());
