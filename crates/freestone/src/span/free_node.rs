@@ -189,17 +189,6 @@ pub(crate) unsafe fn is_in_bin(block: *mut Node) -> bool {
     unsafe { second_word(block).read() == mark_in(IN_BIN) }
 }
 
-/// Whether the mark of a block says that it is in transit, and is no suspect.
-///
-/// # Safety
-/// - The block is free and the caller's.
-#[inline(always)]
-#[must_use]
-pub(crate) unsafe fn is_in_transit(block: *mut Node) -> bool {
-    // SAFETY: this function's contract is that of `marked`.
-    unsafe { marked(block) == Marked::InTransit }
-}
-
 /// What the mark of a block says, which came out of a bin or an inbox.
 ///
 /// # Safety

@@ -25,9 +25,10 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
     let is_plain = own.watch().is_none() && !sampling::counts_puts(own);
     let mut filled = Filled::NONE;
     while !blocks.is_empty() {
-        while is_plain {
-            let Some(block) = blocks.pop_own(&view, tag) else { break };
-            filled.put(own, block);
+        if is_plain {
+            while let Some(block) = blocks.pop_own(&view, tag) {
+                filled.put(own, block);
+            }
         }
         match blocks.pop(&view, tag) {
             Some(Found::Own(block)) => take_own(own, block, &mut filled),

@@ -236,7 +236,7 @@ impl InTransit {
         let node = self.first;
         let class = view.entry_of_block(node.addr())?.class_if_owned(tag)?;
         // SAFETY: the block is this chain's, and its span is there: its page's entry is this heap's.
-        if unsafe { !free_node::is_in_transit(node) } {
+        if unsafe { free_node::marked(node) } != Marked::InTransit {
             return None;
         }
         self.before = (node.addr(), class);
