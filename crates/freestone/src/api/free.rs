@@ -212,12 +212,21 @@ unsafe fn free_unclaimed(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
-    let heap = current::get();
     // SAFETY: no code uses the block any more (this function's contract).
-    if block.is_null() || unsafe { heap.free_remote(block) } {
-        return;
+    if !block.is_null() && unsafe { !current::get().free_remote(block) } {
+        // SAFETY: this function's contract is that of `free_claimed`.
+        unsafe { free_claimed(block, claim) };
     }
-    if heap.is_placeholder() {
+}
+
+/// As [`free_slow_as`], of a block that has no slot in this thread's buffer. A function of its own, so that freeing a block of another heap saves no
+/// registers.
+///
+/// # Safety
+/// - As for [`free`]; `block` is not null.
+#[inline(never)]
+unsafe fn free_claimed(block: *mut u8, claim: Claim) {
+    if current::get().is_placeholder() {
         // SAFETY: this function's contract is that of `free_without_heap`.
         unsafe { free_without_heap(block, claim) };
     } else {

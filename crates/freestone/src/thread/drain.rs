@@ -1,13 +1,18 @@
 //! Draining the inbox: moves the blocks that other threads handed over into the bins.
+//!
+//! A bin that holds more than twice its capacity is flushed. That is asked of every bin that got blocks, but not for each of its blocks.
 
 use crate::misuse::Misuse;
-use crate::size_class::{block_bytes, class_of};
+use crate::size_class::{N_CLASSES, block_bytes, class_of};
 use crate::span::PageIndex;
 use crate::thread::free_block::{Found, FreeBlock};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::homecoming::take_home;
 use crate::thread::{double_free, flush, returns, route, sampling};
 use freestone_os::Os;
+
+/// After this many blocks the bins that they came into are looked at: until then a bin may hold as many more than it should.
+const LOOK_AFTER: u32 = 256;
 
 /// Moves the blocks that other threads handed over into the bins. A block whose span has another owner by now is sent there.
 pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
@@ -17,15 +22,23 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
     }
     // Each block was allocated before it was handed over, so the newest view covers it.
     let (view, tag) = (own.renew_view(), own.lookup().tag());
-    while let Some(found) = blocks.pop(&view, tag) {
-        match found {
-            Found::Own(block) => take_own(own, block),
-            Found::Other(block, _) if block.is_suspect() => route::route_suspect(own, block),
-            Found::Other(block, generation) => route::send(own, block, generation),
-            Found::Wrong(what, address) => report(own, what, address),
-            Found::Lost(_) => {}
+    let is_plain = own.watch().is_none() && !sampling::counts_puts(own);
+    let mut filled = Filled::NONE;
+    while !blocks.is_empty() {
+        if is_plain {
+            while let Some(block) = blocks.pop_own(&view, tag) {
+                filled.put(own, block);
+            }
+        }
+        match blocks.pop(&view, tag) {
+            Some(Found::Own(block)) => take_own(own, block, &mut filled),
+            Some(Found::Other(block, _)) if block.is_suspect() => route::route_suspect(own, block),
+            Some(Found::Other(block, generation)) => route::send(own, block, generation),
+            Some(Found::Wrong(what, address)) => report(own, what, address),
+            Some(Found::Lost(_)) | None => {}
         }
     }
+    filled.look(own);
     if own.watch().is_some() {
         returns::turn_to(own, PageIndex::NONE);
     }
@@ -33,13 +46,17 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
 
 /// Takes back a block of this heap.
 #[inline]
-fn take_own<O: Os>(own: Own<'_, O>, block: FreeBlock) {
+fn take_own<O: Os>(own: Own<'_, O>, block: FreeBlock, filled: &mut Filled) {
+    let class = block.class();
     match own.watch() {
         Some(watch) => take_home(own, watch, block),
         None if block.is_suspect() && double_free::is_free(own, &block) => {
-            report(own, Misuse::DoubleFree { block_bytes: block_bytes(block.class()) }, block.address());
+            report(own, Misuse::DoubleFree { block_bytes: block_bytes(class) }, block.address());
         }
-        None => put(own, block),
+        None => {
+            filled.put(own, block);
+            sampling::count_put(own, class);
+        }
     }
 }
 
@@ -52,13 +69,42 @@ fn report<O: Os>(own: Own<'_, O>, what: Misuse, address: usize) {
     own.report(what, address);
 }
 
-/// Puts a block into its bin, which is flushed when it holds twice its capacity.
-fn put<O: Os>(own: Own<'_, O>, block: FreeBlock) {
-    let class = block.class();
-    own.bins().put(block);
-    sampling::count_put(own, class);
-    if own.bins().len(class) > 2 * i64::from(flush::own_capacity(own, class)) {
-        flush::look_at_full(own, class);
+/// The bins that a drain puts blocks into.
+struct Filled {
+    /// The classes, each as the bit that its number modulo 64 has.
+    classes: u64,
+    /// Blocks until the bins are looked at.
+    n_left: u32,
+}
+
+impl Filled {
+    const NONE: Self = Self { classes: 0, n_left: LOOK_AFTER };
+
+    /// Puts a block into its bin.
+    #[inline(always)]
+    fn put<O: Os>(&mut self, own: Own<'_, O>, block: FreeBlock) {
+        self.classes |= 1 << (block.class() % 64);
+        own.bins().put(block);
+        self.n_left -= 1;
+        if self.n_left == 0 {
+            self.look(own);
+        }
+    }
+
+    /// Flushes the bins that hold more than twice their capacity.
+    #[cold]
+    #[inline(never)]
+    fn look<O: Os>(&mut self, own: Own<'_, O>) {
+        while self.classes != 0 {
+            let lowest = self.classes.trailing_zeros() as usize;
+            self.classes &= self.classes - 1;
+            for class in (lowest..N_CLASSES).step_by(64) {
+                if own.bins().len(class) > 2 * i64::from(flush::own_capacity(own, class)) {
+                    flush::look_at_full(own, class);
+                }
+            }
+        }
+        self.n_left = LOOK_AFTER;
     }
 }
 

@@ -229,6 +229,22 @@ impl InTransit {
         self.first.is_null()
     }
 
+    /// Takes the first block off if it is as most are: in a span of this heap, and as it was sent. `None` of any other, which stays first, and where no
+    /// block is left. `view` and `tag` are those of [`InTransit::pop`].
+    #[inline(always)]
+    pub(crate) fn pop_own(&mut self, view: &View, tag: u32) -> Option<FreeBlock> {
+        let node = self.first;
+        let class = view.entry_of_block(node.addr())?.class_if_owned(tag)?;
+        // SAFETY: the block is this chain's, and its span is there: its page's entry is this heap's.
+        if unsafe { free_node::marked(node) } != Marked::InTransit {
+            return None;
+        }
+        self.before = (node.addr(), class);
+        self.take_first();
+        // SAFETY: the block is free, was this chain's, and lies in a span of `class`.
+        Some(unsafe { FreeBlock::new(node.cast(), class) })
+    }
+
     /// Takes the first block off and looks up its owner: `view` covers it, and `tag` is the heap's. The block that the sender named is
     /// prefetched meanwhile.
     #[inline]
@@ -247,11 +263,18 @@ impl InTransit {
         if let Found::Own(block) | Found::Other(block, _) = &found {
             self.before = (block.address(), block.class());
         }
+        self.take_first();
+        Some(found)
+    }
+
+    /// Takes the first block off, and prefetches the block that the sender named.
+    #[inline(always)]
+    fn take_first(&mut self) {
+        let node = self.first;
         // SAFETY: the block is this chain's: it is marked, and its first word links to the next.
         self.first = unsafe { free_node::next(node, self.key) };
         // SAFETY: as above.
         unsafe { free_node::prefetch_ahead(node) };
-        Some(found)
     }
 }
 

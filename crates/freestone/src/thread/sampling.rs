@@ -174,10 +174,16 @@ pub(super) fn count_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) {
     }
 }
 
+/// Whether the heap profile is to be told of each block that comes into a bin without using up room.
+#[inline(always)]
+pub(super) fn counts_puts<O: Os>(own: Own<'_, O>) -> bool {
+    profiling::is_asked(own) && own.holdings().is_none()
+}
+
 /// Tells the heap profile that a block came first in the bin of a class, without using up room.
 #[inline(always)]
 pub(super) fn count_put<O: Os>(own: Own<'_, O>, class: usize) {
-    if profiling::is_asked(own) && own.holdings().is_none() {
+    if counts_puts(own) {
         profiling::count_put(own, class);
     }
 }

@@ -60,3 +60,24 @@ fn a_bin_is_flushed_when_a_drain_brings_it_beyond_twice_its_capacity_and_not_bef
     assert_eq!(hand_over(1), twice);
     assert!(hand_over(1) < twice);
 }
+
+#[test]
+fn every_bin_that_a_drain_brings_beyond_twice_its_capacity_is_flushed_whatever_its_class() {
+    let world = World::new(16384);
+    world.set(crate::config::key::BIN_MAX, "4");
+    let (owner, other) = (world.heap(), world.heap());
+    let sizes = [16, 1000, 20_000, 32_768];
+    assert!(class_of(32_768) >= 64, "a class whose bit is that of another");
+    for size in sizes {
+        let blocks: Vec<_> = (0..60).map(|_| owner.allocate(size, 1).start).collect();
+        // SAFETY: the blocks are this test's, and not used any more.
+        unsafe { blocks.iter().for_each(|&block| other.free(block)) };
+    }
+    route::send_all(other);
+    drain(owner);
+    for class in sizes.map(class_of) {
+        let most = 2 * i64::from(flush::own_capacity(owner, class));
+        assert!(owner.bins().len(class) <= most, "{} blocks of class {class}, {most} at most", owner.bins().len(class));
+    }
+    world.check().unwrap();
+}
