@@ -44,6 +44,12 @@ fn caches_are_emptied_and_the_callback_is_called_before_an_allocation_fails() {
 }
 
 #[test]
+fn a_small_program_does_not_read_the_clock() {
+    let program = Program::new("clock.c", Way::Preload);
+    expect_silent(&mut program.command(), Way::Preload);
+}
+
+#[test]
 fn a_heap_has_no_more_than_its_limit() {
     run("heap_limit", &[]);
 }
