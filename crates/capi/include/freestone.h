@@ -312,6 +312,7 @@ typedef struct freestone_stats {
     uint64_t n_threads;      /* threads that have a heap now, plus explicit heaps */
     uint64_t fresh;          /* handed out without physical memory since the start: writing an OS page of it faults */
     uint64_t dirty_by_age[4]; /* `dirty`, free for less than 1/4, 1/2 and all of the decay time, and longer */
+    uint64_t density;        /* `live` in each 4096 bytes of `committed`, on average */
 } freestone_stats_t;
 
 /*

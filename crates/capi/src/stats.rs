@@ -35,6 +35,7 @@ pub struct FreestoneStats {
     n_threads: u64,
     fresh: u64,
     dirty_by_age: [u64; 4],
+    density: u64,
 }
 
 /// `freestone_heap_stats_t` of `freestone.h`, in the same way.
@@ -87,6 +88,7 @@ pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
             n_threads: u64::from(now.n_threads),
             fresh: now.fresh,
             dirty_by_age: now.dirty_by_age,
+            density: now.density(),
         }
     };
     // SAFETY: the structure has as many writable bytes as it says (this function's contract), and starts with its size.

@@ -32,6 +32,9 @@ pub(crate) mod rows;
 pub use details::Details;
 use rows::ClassStats;
 
+/// The amount of committed memory that a density is of: an OS page, as most machines have it.
+const DENSITY_UNIT: u64 = 4096;
+
 /// A snapshot of what the allocator holds and has done. Fields are bytes unless they are named `n_…`.
 ///
 /// `committed` is address space that may have memory behind it: an upper bound of what the kernel counts as resident. It is the sum of
@@ -88,6 +91,21 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// The density: `live` in each 4096 bytes of `committed`, on average. 0 before anything is committed.
+    ///
+    /// ```
+    /// use freestone::Freestone;
+    ///
+    /// #[global_allocator]
+    /// static ALLOCATOR: Freestone = Freestone;
+    ///
+    /// assert!(ALLOCATOR.stats().density() < 4096);
+    /// ```
+    #[must_use]
+    pub fn density(&self) -> u64 {
+        self.live.saturating_mul(DENSITY_UNIT).checked_div(self.committed).unwrap_or(0)
+    }
+
     /// Sums the rows up, and makes them fit: numbers read from running threads are of different moments.
     ///
     /// All in bytes: `spans` in small spans, `guarded` in live blocks between closed pages, which count as `live` and are in no span of their

@@ -170,6 +170,7 @@ static void adds_up(void) {
         EXPECT(sum_of(all, "\nfreestone_class_frees_total{") == number(all, "\nfreestone_frees_total "));
         EXPECT(sum_of(all, "\nfreestone_dirty_age_bytes{") <= number(all, "\nfreestone_dirty_bytes "));
         EXPECT(live <= number(all, "\nfreestone_peak_live_bytes "));
+        EXPECT(number(all, "\nfreestone_density_bytes ") == live * 4096 / number(all, "\nfreestone_committed_bytes "));
         EXPECT(live < (uint64_t)1 << 30 && number(all, "\nfreestone_committed_bytes ") < (uint64_t)2 << 30);
     }
     stop = 1;

@@ -65,10 +65,14 @@ impl LivePage {
 
     /// Turns the page on if the options say so. At a path of the user's the first state is due at once; at the default one an interval later, so that
     /// shells and other programs that end soon, many of them by `_exit`, leave no file.
-    pub(super) fn begin(&self, settings: &Settings, now_ms: u64) {
-        self.due_ms
-            .store(if is_default(settings) { now_ms + u64::from(INTERVAL_MS) } else { now_ms }, Ordering::Relaxed);
-        self.is_on.store(settings.live_path().is_set() && !settings.sandbox(), Ordering::Relaxed);
+    /// Otherwise the clock is not read.
+    pub(super) fn begin(&self, settings: &Settings, clock: impl FnOnce() -> u64) {
+        if !settings.live_path().is_set() || settings.sandbox() {
+            return;
+        }
+        let wait_ms = if is_default(settings) { u64::from(INTERVAL_MS) } else { 0 };
+        self.due_ms.store(clock() + wait_ms, Ordering::Relaxed);
+        self.is_on.store(true, Ordering::Relaxed);
     }
 
     /// Whether there is a page, or will be.

@@ -141,7 +141,7 @@ fn try_start() -> bool {
         PROCESS.recordings.trace.begin(settings.record_path());
     }
     heap_map::publish(&PROCESS.shared);
-    PROCESS.live.begin(PROCESS.shared.settings(), PROCESS.shared.os().now_ms());
+    PROCESS.live.begin(PROCESS.shared.settings(), || PROCESS.shared.os().now_ms());
     true
 }
 
@@ -241,7 +241,8 @@ extern "C" fn on_profile_signal(_: c_int) {
 /// Appends what is counted now to the report. Nothing before the allocator has started: its path is not known, or is being written.
 fn append_stats(event: Event) {
     if PROCESS.started.is_done() {
-        report::append_stats(PROCESS.shared.settings().report_file(), event, PROCESS.shared.os().now_ms(), stats);
+        let counted = || (PROCESS.shared.os().now_ms(), stats());
+        report::append_stats(PROCESS.shared.settings().report_file(), event, counted);
     }
 }
 

@@ -38,9 +38,12 @@ pub(super) fn append_start(file: &ReportFile) {
     });
 }
 
-/// Appends a line with all that is counted; `stats` is called if there is a report.
-pub(super) fn append_stats(file: &ReportFile, event: Event, now_ms: u64, stats: impl FnOnce() -> Stats) {
-    append(file, |pid| stats_line(event, pid, now_ms, &stats()));
+/// Appends a line with all that is counted. `counted` returns the time and the statistics; it is called if there is a report.
+pub(super) fn append_stats(file: &ReportFile, event: Event, counted: impl FnOnce() -> (u64, Stats)) {
+    append(file, |pid| {
+        let (now_ms, stats) = counted();
+        stats_line(event, pid, now_ms, &stats)
+    });
 }
 
 /// Appends a line, if there is a report.

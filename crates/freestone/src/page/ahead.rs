@@ -86,6 +86,11 @@ impl<O: Os> PageHeap<O> {
         Some(SpanRun(run))
     }
 
+    /// Whether memory ever became dirty: a span or a large block was freed.
+    pub(crate) fn was_ever_dirty(&self) -> bool {
+        self.ahead.dirtied() != 0
+    }
+
     /// Closes all slots of a cache, and takes runs ahead back: what was in the slots is dirty.
     pub(crate) fn take_back(&self, cache: &LargeRunCache, ahead: RunsAhead) {
         let now = self.now();

@@ -37,7 +37,7 @@ const fn counter<T>(name: &'static str, meaning: &'static str, value: fn(&T) -> 
 }
 
 /// Of the process.
-pub(crate) static OF_PROCESS: [Figure<Stats>; 15] = [
+pub(crate) static OF_PROCESS: [Figure<Stats>; 16] = [
     gauge("live_bytes", "In blocks that the program holds, in full", |row| Some(row.live)),
     gauge("cached_bytes", "In free blocks that threads cache, or that are in flight to their spans", |row| {
         Some(row.cached)
@@ -46,6 +46,7 @@ pub(crate) static OF_PROCESS: [Figure<Stats>; 15] = [
     gauge("dirty_bytes", "In free page runs that have physical memory", |row| Some(row.dirty)),
     gauge("metadata_bytes", "In the allocator's own records", |row| Some(row.metadata)),
     gauge("committed_bytes", "The sum of live, cached, fragmented, dirty and metadata", |row| Some(row.committed)),
+    gauge("density_bytes", "Live in each 4096 bytes of committed, on average", |row| Some(row.density())),
     gauge("peak_committed_bytes", "The highest committed, without span records", |row| Some(row.peak_committed)),
     gauge("peak_live_bytes", "The highest live that was observed", |row| Some(row.peak_live)),
     gauge("heaps", "Heaps alive: one per thread that has allocated, and explicit ones", |row| {

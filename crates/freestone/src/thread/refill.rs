@@ -113,7 +113,10 @@ pub(crate) fn adopt<O: Os>(own: Own<'_, O>, class: usize) -> bool {
 /// Makes a new span from the page heap the current one of a class; `false` when memory runs out. On this rare path everything buffered
 /// for other owners is handed over, and live bytes are published.
 pub(crate) fn use_new_span<O: Os>(own: Own<'_, O>, class: usize) -> bool {
-    upkeep::tick(own, own.now_ms());
+    // What is idle in the bins of a process in which no memory ever became dirty is little. A small program does without the clock, whose code would be resident.
+    if own.shared().pages.was_ever_dirty() {
+        upkeep::tick(own, own.now_ms());
+    }
     route::send_all(own);
     own.publish_live(class);
     let (pages, is_watched) = (OwnedSpans::new_span_pages(own.shared(), class), own.watch().is_some());

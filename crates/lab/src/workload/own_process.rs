@@ -111,16 +111,29 @@ impl RssReader {
 
     /// The resident size now, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
+        self.read(resident_os_pages) * self.os_page_bytes
+    }
+
+    /// The part of the resident size that is no file's, in bytes.
+    pub(crate) fn anonymous_bytes(&self) -> u64 {
+        self.read(|statm| resident_os_pages(statm).saturating_sub(statm_number(statm, 2))) * self.os_page_bytes
+    }
+
+    fn read(&self, figure: impl FnOnce(&[u8]) -> u64) -> u64 {
         let mut text = [0_u8; 128];
         let len = self.statm.read_at(&mut text, 0).unwrap_or(0);
-        resident_os_pages(&text[..len]) * self.os_page_bytes
+        figure(&text[..len])
     }
 }
 
-/// The second number of `/proc/PID/statm`, without allocating.
 fn resident_os_pages(statm: &[u8]) -> u64 {
-    let resident = statm.split(|&byte| byte == b' ').nth(1).unwrap_or(b"0");
-    resident.iter().fold(0, |number, &digit| number * 10 + u64::from(digit.wrapping_sub(b'0')))
+    statm_number(statm, 1)
+}
+
+/// A number of `/proc/PID/statm`, counted from 0, without allocating.
+fn statm_number(statm: &[u8], at: usize) -> u64 {
+    let digits = statm.split(|&byte| byte == b' ').nth(at).unwrap_or(b"0");
+    digits.iter().fold(0, |number, &digit| number * 10 + u64::from(digit.wrapping_sub(b'0')))
 }
 
 /// Size of an OS page in bytes.

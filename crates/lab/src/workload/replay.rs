@@ -15,6 +15,7 @@
 //! for each other as the plan says. Mapped memory is zero, and unmapped by nobody while threads run.
 #![allow(unsafe_code)]
 
+mod density;
 mod mapped;
 mod progress;
 mod shipped;
@@ -24,6 +25,7 @@ use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::{broken, corrupt, exhausted};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
+use density::Density;
 use mapped::mapped;
 use progress::Progress;
 use std::ffi::c_void;
@@ -94,13 +96,17 @@ fn run(path: &Path, params: &Params, meter: &mut Meter) -> Outcome {
         Err(error) => broken(&format!("the plan {} cannot be read: {error}", path.display())),
     };
     let times = params.get("ops").max(1);
-    meter.section(|_| {
+    let (density, at_peak) = meter.section(|_| {
+        let mut density = Density::begin();
         for _ in 0..times {
-            replay.run_once();
+            replay.run_once(&mut density);
         }
+        density.mean_and_at_peak()
     });
     Outcome::new(operations * times, replay.checksum.load(Ordering::Relaxed))
         .with("replayed_peak_live_bytes", replay.peak.load(Ordering::Relaxed) as f64)
+        .with("live / RSS, mean", density)
+        .with("live / RSS at the peak of RSS", at_peak)
 }
 
 impl Replay {
@@ -136,14 +142,16 @@ impl Replay {
             peak: AtomicU64::new(0),
             checksum: AtomicU64::new(0),
         };
+        // So that none of their memory becomes resident while it is measured.
+        replay.slots.iter().for_each(|slot| slot.store(ptr::null_mut(), Ordering::Relaxed));
         Ok((Box::leak(Box::new(replay)), operations))
     }
 
     /// Replays all threads, then frees what is left.
-    fn run_once(&'static self) {
+    fn run_once(&'static self, density: &mut Density) {
         self.progress.iter().for_each(Progress::restart);
         if !self.threads.is_empty() {
-            self.run_thread(0);
+            self.run_thread(0, Some(density));
         }
         for progress in self.progress.iter() {
             progress.wait_for_the_end();
@@ -156,13 +164,14 @@ impl Replay {
         self.live.store(0, Ordering::Relaxed);
     }
 
-    fn run_thread(&'static self, thread: usize) {
+    fn run_thread(&'static self, thread: usize, mut density: Option<&mut Density>) {
         let buffer: &'static [AtomicU64] = match mapped(PART * RECORD_BYTES / 8) {
             Ok(buffer) => buffer,
             Err(_) => exhausted(PART * RECORD_BYTES),
         };
         let [offset, n_records] = [0, 1].map(|at: usize| self.threads[thread][at].load(Ordering::Relaxed));
         let (mut done, mut checksum) = (0, 0_u64);
+        let (step, mut sampled) = (density::step(n_records), 0);
         while done < n_records {
             let n = (n_records - done).min(PART as u64) as usize;
             let start = buffer.as_ptr().cast_mut().cast::<u8>();
@@ -176,6 +185,10 @@ impl Replay {
                 checksum = checksum.wrapping_add(self.take(&record));
                 done += 1;
                 self.progress[thread].publish(done as u32);
+            }
+            if let Some(density) = density.as_deref_mut().filter(|_| done - sampled >= step) {
+                density.sample(self.live.load(Ordering::Relaxed));
+                sampled = done;
             }
         }
         mapped::unmap(buffer);
@@ -292,7 +305,7 @@ impl Replay {
 extern "C" fn run_thread(argument: *mut c_void) -> *mut c_void {
     // SAFETY: `start` passes a box of this type, once.
     let (replay, thread) = *unsafe { Box::from_raw(argument.cast::<(&'static Replay, usize)>()) };
-    replay.run_thread(thread);
+    replay.run_thread(thread, None);
     ptr::null_mut()
 }
 

@@ -43,7 +43,7 @@ fn a_page_at_the_default_path_comes_an_interval_later_and_in_a_sandbox_there_is_
     let (settings, now_ms) = (Settings::new(), 5000);
     let begun = || {
         let page = LivePage::new();
-        page.begin(&settings, now_ms);
+        page.begin(&settings, || now_ms);
         (page.is_on(), page.due_ms.load(Ordering::Relaxed))
     };
     assert!(!begun().0);

@@ -37,11 +37,11 @@ fn the_longest_line_there_can_be_is_not_cut() {
 fn lines_are_appended_in_order_and_statistics_are_taken_only_for_a_report() {
     let settings = Settings::new();
     let report = settings.report_file();
-    append_stats(report, Event::Sample, 1, || panic!("there is no report"));
+    append_stats(report, Event::Sample, || panic!("there is no report"));
     let path = std::env::temp_dir().join(std::format!("freestone-report-{}", std::process::id()));
     report.set(path.as_os_str().as_encoded_bytes()).unwrap();
     append_start(report);
-    append_stats(report, Event::Exit, 7, || Stats { live: 24, ..Stats::default() });
+    append_stats(report, Event::Exit, || (7, Stats { live: 24, ..Stats::default() }));
     let text: String = fs::read_to_string(&path).unwrap();
     fs::remove_file(&path).unwrap();
     let (start, exit) = text.trim_end().split_once('\n').unwrap();

@@ -22,6 +22,7 @@ fn blocks_that_the_tick_drains_into_a_bin_stay_there_when_its_batch_arrives() {
     assert!(owner.bins().first(class).is_null(), "the span is used up");
     let sent = blocks.split_off(blocks.len() - 32);
     sent.iter().for_each(|&block| free(sender, block));
+    free(sender, sender.allocate(1 << 20, 1).start);
     world.os().advance_ms(10_000);
     bring_batch(owner, class);
     world.check().unwrap();
@@ -30,6 +31,25 @@ fn blocks_that_the_tick_drains_into_a_bin_stay_there_when_its_batch_arrives() {
     assert!(sent.iter().all(|block| in_bin.contains(block)), "blocks were lost");
     in_bin.into_iter().chain(blocks).for_each(|block| free(owner, block));
     upkeep::flush_all(owner);
+    world.check().unwrap();
+}
+
+/// The bin stands for all that a tick does, and that needs the clock.
+#[test]
+fn a_new_span_brings_the_tick_only_where_memory_has_become_dirty() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let idle = class_of(64);
+    free(heap, heap.allocate(64, 1).start);
+    // The first question whether a bin is idle only notes what was allocated so far.
+    heap.bins().is_idle_since_last_asked(idle);
+    world.os().advance_ms(10_000);
+    let _first = heap.allocate(1000, 1);
+    assert!(!heap.bins().is_empty(idle), "nothing was dirty");
+    free(heap, heap.allocate(1 << 20, 1).start);
+    world.os().advance_ms(10_000);
+    let _second = heap.allocate(2000, 1);
+    assert!(heap.bins().is_empty(idle), "memory is dirty");
     world.check().unwrap();
 }
 

@@ -91,7 +91,8 @@ fn print_text(state: &LiveState, title: &str, end: Option<&str>) {
         ("peak committed", stats.peak_committed),
         ("peak live", stats.peak_live),
     ];
-    let rows = parts.map(|(name, bytes)| vec![name.to_owned(), quantity::bytes(bytes as f64)]);
+    let mut rows = parts.map(|(name, bytes)| vec![name.to_owned(), quantity::bytes(bytes as f64)]).to_vec();
+    rows.push(vec!["live in 4 KiB of committed".into(), quantity::bytes(stats.density() as f64)]);
     table::print(&header, &rows, 1);
     let header = ["block size", "live", "blocks", "cached", "allocations", "frees", "remote frees"].map(str::to_owned);
     let used = state.classes.iter().filter(|row| row.n_allocations > 0);

@@ -124,6 +124,7 @@ fn draw_rates(frame: &mut Frame<'_>, area: Rect, view: &ViewState, stats: &Stats
             ("fresh ", bytes_per_second(rates.fresh)),
             ("  purged ", bytes_per_second(rates.purged)),
             ("  peak live ", quantity::bytes(stats.peak_live as f64)),
+            ("  live in 4 KiB ", quantity::bytes(stats.density() as f64)),
         ],
     ];
     let lines = lines.map(|pairs| {
