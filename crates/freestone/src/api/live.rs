@@ -65,7 +65,7 @@ impl LivePage {
 
     /// Turns the page on if the options say so. At a path of the user's the first state is due at once; at the default one an interval later, so that
     /// shells and other programs that end soon, many of them by `_exit`, leave no file.
-    /// Otherwise the clock is not read.
+    /// If they do not, the clock is not read.
     pub(super) fn begin(&self, settings: &Settings, clock: impl FnOnce() -> u64) {
         if !settings.live_path().is_set() || settings.sandbox() {
             return;

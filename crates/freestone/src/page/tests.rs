@@ -114,16 +114,18 @@ pub(in crate::page) fn while_a_purge_is_held<'e>(
     while_held(world, || _ = world.shared.pages.purge(), meanwhile);
 }
 
+/// Takes a run of `n` pages, as for a large block.
+pub(in crate::page) fn take_run(world: &World, n: u32) -> OwnedRun {
+    let run = world.shared.pages.allocate(Pages(n), Pages(1), Kind::Large).expect("the fake kernel has memory");
+    OwnedRun::taken(Extent::new(run.page, run.pages))
+}
+
 /// Of twelve runs of eight pages that are due eight are taken out together: no thread can use them meanwhile.
 #[test]
 fn at_most_four_mebibytes_are_taken_out_to_be_purged_at_once() {
     let world = World::hardened(4096, "off");
     let pages = &world.shared.pages;
-    let take = |n| {
-        let run = pages.allocate(Pages(n), Pages(1), Kind::Large).expect("the fake kernel has memory");
-        OwnedRun::taken(Extent::new(run.page, run.pages))
-    };
-    for [dirty, _wall] in [(); 12].map(|()| [8, 1].map(take)) {
+    for [dirty, _wall] in [(); 12].map(|()| [8, 1].map(|n| take_run(&world, n))) {
         pages.free(dirty);
     }
     world.os().advance_ms(1000);

@@ -4,8 +4,7 @@ use crate::config::{Harden, key};
 use crate::misuse::{Misuse, seen};
 use crate::page::page_heap::OwnedRun;
 use crate::page::runs::Extent;
-use crate::page::tests::MIB;
-use crate::span::Kind;
+use crate::page::tests::{MIB, take_run};
 use crate::testing::{World, free, is_filled, reallocate};
 use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
@@ -179,10 +178,7 @@ fn guards_give_way_to_spans_when_address_space_is_short() {
 fn a_block_that_may_not_wait_once_it_is_free_is_free_at_once_and_forgotten() {
     let world = World::hardened(4096, "full");
     let pages = &world.shared.pages;
-    let take = |n| {
-        let run = pages.allocate(Pages(n), Pages(1), Kind::Large).expect("the fake kernel has memory");
-        OwnedRun::taken(Extent::new(run.page, run.pages))
-    };
+    let take = |n| take_run(&world, n);
     assert!(pages.quarantine(take(1100)).is_ok());
     assert!(pages.stats().clean_pages >= 1100 && pages.stats().guard_pages <= 1);
     // The first begins where the long one did.
