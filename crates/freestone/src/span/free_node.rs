@@ -5,9 +5,9 @@
 //!  offset 0   link   the next block of its bin or chain, encoded with a key
 //!         8   mark   MARK                        a program's data is that by chance only
 //!        12   place  0                           in a bin
-//!                    BUFFERED                    buffered by the thread that freed it, which does not own its span
 //!                    SUSPECT                     in transit, and was marked when it was freed: the owner finds out whether it was free
-//!                    any other number            in transit; a block that comes later is so many granules away: the receiver prefetches it
+//!                    odd                         in transit, from when it is buffered; 8 bytes into a block that comes later are so many times 8 bytes
+//!                                                away: the receiver prefetches them
 //! ```
 //!
 //! `malloc` clears the mark. So a block that is freed and has it was freed before, or the program wrote the same number there: `free` leaves its
@@ -43,8 +43,8 @@ const IN_BIN: i32 = 0;
 /// A place in transit: see the module header.
 const SUSPECT: i32 = i32::MIN;
 
-/// A place in a remote-free buffer.
-const BUFFERED: i32 = i32::MIN + 1;
+/// In the place of every block that is in transit and no suspect.
+const IN_TRANSIT: i32 = 1;
 
 /// The end of a bin: no block has this address, and like a damaged link it fails the test for alignment.
 pub(crate) const END_OF_BIN: *mut Node = ptr::without_provenance_mut(1);
@@ -72,9 +72,7 @@ const _: () = assert!(MARK <= i32::MAX as u32);
 pub(crate) enum Marked {
     /// It is in a bin.
     InBin,
-    /// It is buffered by a thread that does not own its span.
-    Buffered,
-    /// It is in transit.
+    /// It is in transit, or buffered by a thread that does not own its span.
     InTransit,
     /// It is in transit, and may have been free before.
     Suspect,
@@ -116,47 +114,53 @@ const fn mark_in(place: i32) -> u64 {
     (place as u32 as u64) << 32 | MARK as u64
 }
 
-/// Writes the words of a block that goes into a remote-free buffer, behind `before`, or behind null.
+/// Writes the words of a block that goes into a remote-free buffer or an inbox, before `next`, or before null. It names `ahead`, the block that the receiver is
+/// to prefetch: another one, or the block itself for none.
 ///
 /// # Safety
 /// - The block is free and the caller's.
 #[inline(always)]
-pub(crate) unsafe fn write_buffered(block: *mut Node, before: *mut Node, key: LinkKey) {
+pub(crate) unsafe fn write_in_transit(block: *mut Node, next: *mut Node, ahead: *mut Node, key: LinkKey) {
     // SAFETY: the block is free and the caller's, and has room for two words.
-    unsafe { (*block).next = key.apply(before) };
+    unsafe { (*block).next = key.apply(next) };
+    // Blocks are aligned, so the bits of the mark and the lowest one of the place stay as they are. A distance that is too long is cut, and the receiver
+    // prefetches some other address, which does no harm.
+    let bytes = ahead.addr().wrapping_sub(block.addr()) as isize as u64;
+    debug_assert!(bytes % GRANULE_BYTES as u64 == 0);
     // SAFETY: as above.
-    unsafe { second_word(block).write(mark_in(BUFFERED)) };
+    unsafe { second_word(block).write((bytes << (32 - PLACE_SHIFT)) | mark_in(IN_TRANSIT)) };
 }
 
-/// Whether both words of a block are as [`write_buffered`] wrote them with the same `before` and `key`.
+/// A place in transit counts in units of 2 to this power bytes, half a granule: so it is odd.
+const PLACE_SHIFT: u32 = 3;
+const _: () = assert!(2 << PLACE_SHIFT == GRANULE_BYTES && SUSPECT & IN_TRANSIT == 0 && IN_BIN & IN_TRANSIT == 0);
+
+/// Whether a block is marked as in transit, and no suspect.
 ///
 /// # Safety
-/// - The block was written by [`write_buffered`], and its span has been there since.
+/// - The block is free and the caller's.
 #[inline(always)]
 #[must_use]
-pub(crate) unsafe fn is_as_buffered(block: *mut Node, before: *mut Node, key: LinkKey) -> bool {
+pub(crate) unsafe fn is_in_transit(block: *mut Node) -> bool {
+    let node = block.cast::<FreeNode>();
+    // SAFETY: the block is free and the caller's. A program that writes to it meanwhile breaks its contract, and is found by this.
+    let mark = unsafe { (*node).mark };
+    // SAFETY: as above.
+    mark == MARK && unsafe { (*node).place } & IN_TRANSIT != 0
+}
+
+/// Whether a block is as [`write_in_transit`] wrote it with the same `next` and `key`, and some block ahead.
+///
+/// # Safety
+/// - The block was written by [`write_in_transit`], and its span has been there since.
+#[inline(always)]
+#[must_use]
+pub(crate) unsafe fn is_as_buffered(block: *mut Node, next: *mut Node, key: LinkKey) -> bool {
     // SAFETY: the block lies in a span, whose memory is committed.
     let link = unsafe { (*block).next };
     // SAFETY: as above.
-    let word = unsafe { second_word(block).read() };
-    link == key.apply(before) && word == mark_in(BUFFERED)
+    link == key.apply(next) && unsafe { is_in_transit(block) }
 }
-
-/// Marks a block that goes into an inbox, and names the block that the receiver is to prefetch: another one, or the block itself for none. The caller links it.
-///
-/// # Safety
-/// - The block is free and the caller's.
-#[inline]
-pub(crate) unsafe fn mark_in_transit(block: *mut Node, ahead: *mut Node) {
-    // A distance that is too long is cut, and the receiver prefetches some other address, which does no harm.
-    let granules = (ahead.addr().wrapping_sub(block.addr()) / GRANULE_BYTES) as i32;
-    // 0 and the two lowest numbers are other places. In place of these the receiver prefetches the next granule, which costs it nothing.
-    let place = if granules & i32::MAX <= 1 { 1 } else { granules };
-    // SAFETY: the block is free and the caller's.
-    unsafe { second_word(block).write(mark_in(place)) };
-}
-
-const _: () = assert!(SUSPECT & i32::MAX == 0 && BUFFERED & i32::MAX == 1 && IN_BIN == 0);
 
 /// Marks a block that goes into an inbox, and had a mark when the program freed it.
 ///
@@ -204,9 +208,9 @@ pub(crate) unsafe fn marked(block: *mut Node) -> Marked {
     match place {
         _ if mark != MARK => Marked::No,
         IN_BIN => Marked::InBin,
-        BUFFERED => Marked::Buffered,
         SUSPECT => Marked::Suspect,
-        _ => Marked::InTransit,
+        _ if place & IN_TRANSIT != 0 => Marked::InTransit,
+        _ => Marked::No,
     }
 }
 
@@ -248,8 +252,8 @@ pub(crate) fn not_chosen(link: *mut Node) -> *mut Node {
 #[inline]
 pub(crate) unsafe fn prefetch_ahead(block: *mut Node) {
     // SAFETY: the block is free and the caller's.
-    let granules = unsafe { (*block.cast::<FreeNode>()).place } as isize;
-    prefetch::for_write(block.cast::<u8>().wrapping_offset(granules * GRANULE_BYTES as isize));
+    let place = unsafe { (*block.cast::<FreeNode>()).place } as isize;
+    prefetch::for_write(block.cast::<u8>().wrapping_offset(place << PLACE_SHIFT));
 }
 
 /// Whether an address can be a block's: the end of a bin is none.

@@ -48,17 +48,22 @@ impl<O: Os + 'static> Current<'_, O> {
     #[inline(always)]
     #[must_use]
     pub(crate) unsafe fn free_remote(self, block: *mut u8) -> bool {
-        let Some((own, entry, class)) = self.small_block(block.addr()) else { return false };
-        // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
-        let block = unsafe { FreeBlock::new(block, class) };
-        if block.is_marked() {
+        let Some((own, entry)) = self.entry_of_block(block.addr()) else { return false };
+        // SAFETY: the page map says of which class the block is, and no code uses it any more (this function's contract).
+        let of_class = |class| unsafe { FreeBlock::new(block, class) };
+        if let Some((slot, class)) = own.remote().slot_and_class(entry) {
+            let block = of_class(class);
+            if block.is_marked() {
+                return false;
+            }
+            flush::buffer(own, slot, block);
+            return true;
+        }
+        let Some(block) = entry.class().map(of_class) else { return false };
+        if block.is_marked() || own.shared().secret.is_drawn() {
             return false;
         }
-        match own.remote().slot_of(entry.generation()) {
-            Some(slot) => flush::buffer(own, slot, block),
-            None if own.shared().secret.is_drawn() => return false,
-            None => free_small(own, block, entry),
-        }
+        free_small(own, block, entry);
         true
     }
 }

@@ -9,6 +9,7 @@ use crate::thread::free_block::{Found, FreeBlock};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::homecoming::take_home;
 use crate::thread::{double_free, flush, returns, route, sampling};
+use core::mem;
 use freestone_os::Os;
 
 /// After this many blocks the bins that they came into are looked at: until then a bin may hold as many more than it should.
@@ -91,20 +92,25 @@ impl Filled {
         }
     }
 
-    /// Flushes the bins that hold more than twice their capacity.
-    #[cold]
-    #[inline(never)]
+    /// Looks at the bins that got blocks.
+    #[inline(always)]
     fn look<O: Os>(&mut self, own: Own<'_, O>) {
-        while self.classes != 0 {
-            let lowest = self.classes.trailing_zeros() as usize;
-            self.classes &= self.classes - 1;
-            for class in (lowest..N_CLASSES).step_by(64) {
-                if own.bins().len(class) > 2 * i64::from(flush::own_capacity(own, class)) {
-                    flush::look_at_full(own, class);
-                }
+        look_at(own, mem::replace(self, Self::NONE).classes);
+    }
+}
+
+/// Flushes those of some bins that hold more than twice their capacity. `classes` has a bit for each, as [`Filled`] has.
+#[cold]
+#[inline(never)]
+fn look_at<O: Os>(own: Own<'_, O>, mut classes: u64) {
+    while classes != 0 {
+        let lowest = classes.trailing_zeros() as usize;
+        classes &= classes - 1;
+        for class in (lowest..N_CLASSES).step_by(64) {
+            if own.bins().len(class) > 2 * i64::from(flush::own_capacity(own, class)) {
+                flush::look_at_full(own, class);
             }
         }
-        self.n_left = LOOK_AFTER;
     }
 }
 

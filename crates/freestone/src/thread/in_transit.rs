@@ -22,21 +22,25 @@ use crate::span::View;
 use crate::span::free_node::{self, Chain, Marked};
 use crate::thread::free_block::{Found, FreeBlock};
 use core::cell::Cell;
-use core::ptr;
+use core::{iter, ptr};
 use freestone_base::inbox::{Inbox, LinkKey, Node};
 
 /// The most blocks of a batch.
 pub(crate) const BATCH: usize = 32;
 
 /// How many blocks before its turn a block is prefetched.
-const AHEAD: usize = 8;
+const AHEAD: u32 = 8;
 
-/// Blocks of one owner that a thread has freed and not yet handed over. See the module header.
+/// Blocks of one owner that a thread has freed and not yet handed over. See the module header. Zeroed memory is an empty one.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    len: Cell<u32>,
+    /// The number of the next block. Blocks are numbered on from batch to batch.
+    next: Cell<u32>,
+    /// The number of the batch's first block.
+    first: Cell<u32>,
     /// The block that was added last, which the next one links to; null if there is none.
     last: Cell<*mut Node>,
+    /// Each block, at its number modulo [`BATCH`]: where the batch has none yet, those of the batch before.
     blocks: [Cell<*mut Node>; BATCH],
 }
 
@@ -44,7 +48,8 @@ impl Batch {
     /// No blocks.
     pub(crate) const fn new() -> Self {
         Self {
-            len: Cell::new(0),
+            next: Cell::new(0),
+            first: Cell::new(0),
             last: Cell::new(ptr::null_mut()),
             blocks: [const { Cell::new(ptr::null_mut()) }; BATCH],
         }
@@ -53,86 +58,103 @@ impl Batch {
     /// How many blocks.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.len.get() as usize
+        self.next.get().wrapping_sub(self.first.get()) as usize
+    }
+
+    /// Whether there is no room for another block.
+    #[inline(always)]
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() == BATCH
+    }
+
+    /// Where the block with a number is noted.
+    #[inline(always)]
+    fn at(&self, number: u32) -> &Cell<*mut Node> {
+        &self.blocks[number as usize % BATCH]
+    }
+
+    /// Begins a batch for another owner than that of the batch before, with `block` as the first: so none of the batch before is named.
+    pub(crate) fn turn_to(&self, block: &FreeBlock) {
+        (1..=AHEAD).for_each(|back| self.at(self.next.get().wrapping_sub(back)).set(block.node()));
     }
 
     /// Adds a block, encoding its link with `key`. The batch is not full.
     #[inline(always)]
     pub(crate) fn push(&self, block: FreeBlock, key: LinkKey) {
-        let (number, node) = (self.len(), block.into_node());
+        let (number, node) = (self.next.get(), block.into_node());
+        let ahead = self.at(number.wrapping_sub(AHEAD)).get();
         // SAFETY: the block is free, and was the value's.
-        unsafe { free_node::write_buffered(node, self.last.replace(node), key) };
-        self.blocks[number % BATCH].set(node);
-        self.len.set(number as u32 + 1);
+        unsafe { free_node::write_in_transit(node, self.last.replace(node), ahead, key) };
+        self.at(number).set(node);
+        self.next.set(number.wrapping_add(1));
+    }
+
+    /// The blocks, in the order in which they were added.
+    #[inline(always)]
+    fn iter(&self) -> impl Iterator<Item = *mut Node> {
+        let (mut number, next) = (self.first.get(), self.next.get());
+        iter::from_fn(move || {
+            let node = (number != next).then(|| self.at(number).get());
+            number = number.wrapping_add(1);
+            node
+        })
     }
 
     /// Whether a block is in the batch.
     pub(crate) fn holds(&self, block: *mut Node) -> bool {
-        self.blocks.iter().take(self.len()).any(|at| at.get() == block)
+        self.iter().any(|at| at == block)
     }
 
-    /// The block before the one with this number, which it links to; null before the first.
-    #[inline]
-    fn before(&self, number: usize) -> *mut Node {
-        if number == 0 { ptr::null_mut() } else { self.blocks[(number - 1) % BATCH].get() }
-    }
-
-    /// The block that the receiver is to prefetch at the one with this number: the one that comes [`AHEAD`] blocks later; itself if there is none.
-    #[inline(always)]
-    fn ahead(&self, number: usize) -> *mut Node {
-        let ahead = if number < AHEAD { number } else { number - AHEAD };
-        self.blocks[ahead % BATCH].get()
-    }
-
-    /// Marks blocks as in transit, up to the first that is not as it was buffered, of `n` blocks. Returns how many. They are linked to each other since they were buffered.
+    /// Whether each block is as it was buffered.
     ///
     /// A function of its own, so that its loop has all registers.
     #[inline(never)]
-    fn mark_intact(&self, n: usize, key: LinkKey) -> usize {
+    fn is_intact(&self, key: LinkKey) -> bool {
         let mut before = ptr::null_mut();
-        for (number, node) in self.blocks.iter().take(n).enumerate() {
-            let node = node.get();
+        for node in self.iter() {
             // SAFETY: the program gave the block up, and it has not left the batch.
             if unsafe { !free_node::is_as_buffered(node, before, key) } {
-                return number;
+                return false;
             }
-            // SAFETY: the block is the batch's, and as it was left.
-            unsafe { free_node::mark_in_transit(node, self.ahead(number)) };
             before = node;
         }
-        n
+        true
     }
 
-    /// Empties the batch and links its blocks with `key`, with which they were pushed. Calls `wrong` with the address of each block that is not as
-    /// it was buffered, and leaves it out. `None` if no block is left.
-    pub(crate) fn link(&self, key: LinkKey, mut wrong: impl FnMut(Marked, usize)) -> Option<Handover> {
-        let n = self.len.get() as usize;
-        if n == 0 {
-            return None;
-        }
-        self.len.set(0);
-        self.last.set(ptr::null_mut());
-        // Without a key nothing tells whether links are as they were.
-        let n_intact = if key.is_plain() { 0 } else { self.mark_intact(n, key) };
-        let mut chain = Chain::EMPTY;
-        if n_intact > 0 {
-            let [first, last] = [n_intact - 1, 0].map(|number| self.blocks[number % BATCH].get());
-            chain = Chain { first, last, len: n_intact as u32 };
-        }
-        for number in n_intact..n {
-            let node = self.blocks[number].get();
+    /// Links the blocks that are as they were buffered. Calls `wrong` with the address of each other one.
+    #[cold]
+    #[inline(never)]
+    fn link_intact(&self, key: LinkKey, mut wrong: impl FnMut(Marked, usize)) -> Chain {
+        let (mut chain, mut before) = (Chain::EMPTY, ptr::null_mut());
+        for node in self.iter() {
             // SAFETY: the program gave the block up, and it has not left the batch.
-            let is_as_buffered = key.is_plain() || unsafe { free_node::is_as_buffered(node, self.before(number), key) };
-            if !is_as_buffered {
+            if unsafe { free_node::is_as_buffered(node, before, key) } {
+                // SAFETY: the block is the batch's, and as it was left.
+                unsafe { chain.push(node, key) };
+            } else {
                 // SAFETY: as above.
                 wrong(unsafe { free_node::marked(node) }, node.addr());
-                continue;
             }
-            // SAFETY: the block is the batch's, and as it was left.
-            unsafe { free_node::mark_in_transit(node, self.ahead(number)) };
-            // SAFETY: as above.
-            unsafe { chain.push(node, key) };
+            before = node;
         }
+        chain
+    }
+
+    /// Empties the batch. Its blocks have been linked with `key` since they were pushed. Calls `wrong` with the address of each block that is not as
+    /// it was buffered, and leaves it out. `None` if no block is left.
+    pub(crate) fn link(&self, key: LinkKey, wrong: impl FnMut(Marked, usize)) -> Option<Handover> {
+        let len = self.len() as u32;
+        if len == 0 {
+            return None;
+        }
+        // Without a key nothing tells whether links are as they were.
+        let chain = if key.is_plain() || self.is_intact(key) {
+            Chain { first: self.last.get(), last: self.at(self.first.get()).get(), len }
+        } else {
+            self.link_intact(key, wrong)
+        };
+        self.first.set(self.next.get());
+        self.last.set(ptr::null_mut());
         (chain.len > 0).then_some(Handover { chain, key })
     }
 }
@@ -184,7 +206,7 @@ impl BlockInbox {
             unsafe { free_node::mark_suspect(node) };
         } else {
             // SAFETY: as above.
-            unsafe { free_node::mark_in_transit(node, node) };
+            unsafe { free_node::write_in_transit(node, ptr::null_mut(), node, key) };
         }
         // SAFETY: as above: a chain of one.
         if unsafe { self.0.push(node, node, key) } {
@@ -236,7 +258,7 @@ impl InTransit {
         let node = self.first;
         let class = view.entry_of_block(node.addr())?.class_if_owned(tag)?;
         // SAFETY: the block is this chain's, and its span is there: its page's entry is this heap's.
-        if unsafe { free_node::marked(node) } != Marked::InTransit {
+        if unsafe { !free_node::is_in_transit(node) } {
             return None;
         }
         self.before = (node.addr(), class);

@@ -23,10 +23,10 @@
 //! Threads: only the heap's thread.
 
 use crate::size_class::{SMALL_MAX, block_bytes};
-use crate::span::Generation;
 use crate::span::free_node::Marked;
+use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
-use crate::thread::in_transit::{BATCH, Batch, InTransit};
+use crate::thread::in_transit::{Batch, InTransit};
 use crate::thread::mailbox::Mailbox;
 use crate::thread::span_owner::Owner;
 use core::cell::Cell;
@@ -46,9 +46,10 @@ const _: () = assert!(SMALL_MAX < BATCH_BYTES);
 /// The blocks that are buffered for one owner.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// The owner's, or one that no span has.
-    generation: Cell<Generation>,
+    /// That of the owner's generation, or of one that no span has.
+    tag: Cell<u32>,
     bytes: Cell<u32>,
+    /// The owner of the blocks, or if there are none, of those that were here last.
     owner: Cell<Option<Owner>>,
     batch: Batch,
 }
@@ -56,7 +57,7 @@ pub(crate) struct Slot {
 impl Slot {
     const fn empty() -> Self {
         Self {
-            generation: Cell::new(Generation::NONE),
+            tag: Cell::new(Generation::NONE.tag()),
             bytes: Cell::new(0),
             owner: Cell::new(None),
             batch: Batch::new(),
@@ -68,21 +69,27 @@ impl Slot {
     fn push(&self, block: FreeBlock, key: LinkKey) -> bool {
         self.bytes.set(self.bytes.get() + block_bytes(block.class()) as u32);
         self.batch.push(block, key);
-        self.batch.len() == BATCH || self.bytes.get() as usize >= BATCH_BYTES
+        self.batch.is_full() || self.bytes.get() as usize >= BATCH_BYTES
     }
 
-    /// Makes an empty slot that of an owner.
-    fn begin(&self, generation: Generation, owner: Owner) {
-        self.generation.set(generation);
-        self.owner.set(Some(owner));
+    /// Makes an empty slot that of an owner, `block` being the first that comes into it.
+    fn begin(&self, generation: Generation, owner: Owner, block: &FreeBlock) {
+        self.tag.set(generation.tag());
+        if !self.owner.replace(Some(owner)).is_some_and(|last| last.is(owner.mailbox())) {
+            self.batch.turn_to(block);
+        }
+    }
+
+    /// Makes it no owner's.
+    fn leave(&self) {
+        self.tag.set(Generation::NONE.tag());
     }
 
     /// Hands what is buffered over to its owner with one atomic operation. Returns what a closed inbox refused; calls `wrong` with each block that is
     /// not as it was buffered.
     fn hand_over(&self, n_handovers: &AtomicU64, key: LinkKey, wrong: impl FnMut(Marked, usize)) -> InTransit {
-        self.generation.set(Generation::NONE);
         self.bytes.set(0);
-        let (Some(handover), Some(owner)) = (self.batch.link(key, wrong), self.owner.take()) else {
+        let (Some(handover), Some(owner)) = (self.batch.link(key, wrong), self.owner.get()) else {
             return InTransit::NONE;
         };
         count::increment(n_handovers);
@@ -114,6 +121,7 @@ impl RemoteFrees {
     /// Opens the mailbox for the heap that begins to live here. `key` is that of blocks in transit.
     pub(crate) fn begin(&self, key: LinkKey) {
         self.key.set(key);
+        self.slots.iter().for_each(Slot::leave);
         self.mailbox.open();
     }
 
@@ -148,11 +156,18 @@ impl RemoteFrees {
         &self.slots[generation.number() as usize % SLOTS]
     }
 
-    /// The slot that blocks of an owner are buffered in, if some are.
-    #[inline(always)]
+    /// The slot that blocks of an owner are buffered in, if there is one.
+    #[inline]
     pub(crate) fn slot_of(&self, generation: Generation) -> Option<&Slot> {
         let slot = self.slot(generation);
-        (slot.generation.get() == generation).then_some(slot)
+        (slot.tag.get() == generation.tag()).then_some(slot)
+    }
+
+    /// The slot that blocks of pages with this entry are buffered in, if there is one, and their class.
+    #[inline(always)]
+    pub(crate) fn slot_and_class(&self, entry: Entry) -> Option<(&Slot, usize)> {
+        let slot = self.slot(entry.generation());
+        Some((slot, entry.class_if_owned(slot.tag.get())?))
     }
 
     /// Buffers a block in the slot of its owner. Returns whether the slot is full: then it must be handed over before the next block.
@@ -162,30 +177,32 @@ impl RemoteFrees {
         slot.push(block, self.key())
     }
 
-    /// Hands over what a slot has. Returns what a closed inbox refuses; calls `wrong` with the address of each block that is not as it was
-    /// buffered, and what its mark says.
+    /// Hands over what a slot has, which stays its owner's. Returns what a closed inbox refuses; calls `wrong` with the address of each block that is not
+    /// as it was buffered, and what its mark says.
     pub(crate) fn hand_over(&self, slot: &Slot, wrong: impl FnMut(Marked, usize)) -> InTransit {
         slot.hand_over(&self.n_handovers, self.key(), wrong)
     }
 
-    /// Makes a slot that of an owner. Returns it, and what handing over the blocks of another owner in it left, as [`RemoteFrees::hand_over`] does.
+    /// Makes a slot that of an owner, `block` being the first that comes into it. Returns it, and what handing over the blocks of another owner in it left, as
+    /// [`RemoteFrees::hand_over`] does.
     pub(crate) fn begin_slot(
         &self,
-        generation: Generation,
-        owner: Owner,
+        (generation, owner): (Generation, Owner),
+        block: &FreeBlock,
         wrong: impl FnMut(Marked, usize),
     ) -> (&Slot, InTransit) {
         let slot = self.slot(generation);
         let refused = self.hand_over(slot, wrong);
-        slot.begin(generation, owner);
+        slot.begin(generation, owner, block);
         (slot, refused)
     }
 
-    /// Hands over what is buffered, slot by slot; calls `refused` with the blocks that closed inboxes refuse, and `wrong` as
+    /// Hands over what is buffered, slot by slot, after which no slot is any owner's; calls `refused` with the blocks that closed inboxes refuse, and `wrong` as
     /// [`RemoteFrees::hand_over`] does.
     pub(crate) fn hand_all_over(&self, mut wrong: impl FnMut(Marked, usize), mut refused: impl FnMut(InTransit)) {
         for slot in &self.slots {
             let chain = self.hand_over(slot, &mut wrong);
+            slot.leave();
             if !chain.is_empty() {
                 refused(chain);
             }

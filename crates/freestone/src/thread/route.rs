@@ -57,7 +57,7 @@ fn send_first<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) 
     match owner_of(own.shared(), &block) {
         (_, Some(owner)) if !owner.is(own.heap().mailbox()) => {
             let wrong = |marked, address| report_wrong(own, marked, address);
-            let (slot, refused) = own.remote().begin_slot(generation, owner, wrong);
+            let (slot, refused) = own.remote().begin_slot((generation, owner), &block, wrong);
             buffer(own, slot, block);
             route_all(own, refused);
         }
@@ -70,7 +70,7 @@ fn send_first<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) 
 fn report_wrong<O: Os>(own: Own<'_, O>, marked: Marked, address: usize) {
     let block_bytes = own.renew_view().small_class(address).map_or(0, block_bytes);
     let what = match marked {
-        Marked::No | Marked::Buffered => Misuse::link_written(block_bytes),
+        Marked::No | Marked::InTransit => Misuse::link_written(block_bytes),
         _ => Misuse::DoubleFree { block_bytes },
     };
     own.report(what, address);

@@ -45,9 +45,17 @@ fn a_block_in_transit_is_marked_so_wherever_the_block_ahead_is() {
     let far = block.wrapping_byte_add(1 << 40);
     for ahead in [ptr::null_mut(), block, blocks.at(2), blocks.at(4), blocks.at(7), far] {
         // SAFETY: the block is the test's.
-        unsafe { mark_in_transit(block, ahead) };
+        unsafe { write_in_transit(block, blocks.at(1), ahead, KEY) };
         assert_eq!(says(block), (true, Marked::InTransit), "{ahead:?}");
+        // SAFETY: as above.
+        let is_as_buffered = |next| unsafe { is_as_buffered(block, next, KEY) };
+        assert!(is_as_buffered(blocks.at(1)) && !is_as_buffered(blocks.at(2)));
     }
+    // SAFETY: as above.
+    unsafe { second_word(block).write(mark_in(2)) };
+    assert_eq!(says(block), (true, Marked::No), "no such place is given");
+    // SAFETY: as above.
+    assert!(unsafe { !is_in_transit(block) });
     // SAFETY: as above.
     unsafe { mark_suspect(block) };
     assert_eq!(says(block), (true, Marked::Suspect));

@@ -150,13 +150,12 @@ impl<'a, O: Os + 'static> Current<'a, O> {
         Some((unsafe { self.assume_own() }, class))
     }
 
-    /// The entry and the class of the small block at `address`, as far as the heap's view reaches, and the heap.
+    /// The entry of the page that a block at `address` would be in, as far as the heap's view reaches, and the heap.
     #[inline(always)]
-    pub(crate) fn small_block(self, address: usize) -> Option<(Own<'a, O>, Entry, usize)> {
+    pub(crate) fn entry_of_block(self, address: usize) -> Option<(Own<'a, O>, Entry)> {
         let entry = self.heap.bins.lookup().view().entry_of_block(address)?;
-        let class = entry.class()?;
         // SAFETY: no address is in a placeholder's view, so this heap is none.
-        Some((unsafe { self.assume_own() }, entry, class))
+        Some((unsafe { self.assume_own() }, entry))
     }
 
     /// Whether the heap is a placeholder.

@@ -67,7 +67,7 @@ fn a_batch_is_linked_from_the_last_block_to_the_first_and_is_empty_then() {
 #[test]
 fn a_block_that_was_written_to_is_left_out_and_the_others_are_linked() {
     for at in 0..5 {
-        for (word, what) in [(0, Marked::Buffered), (1, Marked::No)] {
+        for (word, what) in [(0, Marked::InTransit), (1, Marked::No)] {
             let (batch, mut blocks) = batch(5, KEY);
             write(blocks[at], word, 0x4141_4141);
             let wrong = blocks.remove(at);
@@ -108,16 +108,66 @@ fn without_a_key_no_block_is_checked() {
     assert_eq!(link(&batch, LinkKey::PLAIN), (blocks, vec![]));
 }
 
+/// The block that a block in transit names: the upper half of the second word says how many times 8 bytes its own second word is away.
+fn named_by(block: *mut Node) -> *mut Node {
+    block.wrapping_byte_offset(((read(block, 1) >> 32) as i32 as isize - 1) * 8)
+}
+
 #[test]
-#[cfg_attr(windows, ignore = "null is near the test's blocks there, and is named instead of the next granule")]
-fn each_block_names_the_one_eight_blocks_behind_it() {
+fn each_block_names_the_one_eight_blocks_behind_it_in_the_batch_before_too() {
+    let (batch, blocks) = (Batch::new(), memory(2 * BATCH + 20));
+    let add = |at: usize| {
+        // SAFETY: the memory is leaked, and has room for two words.
+        let block = unsafe { FreeBlock::new(blocks[at].cast(), 0) };
+        if at == 0 {
+            batch.turn_to(&block);
+        }
+        batch.push(block, KEY);
+    };
+    // Batches of 32, of 10 and of 32 blocks.
+    for range in [0..BATCH, BATCH..BATCH + 10, BATCH + 10..2 * BATCH + 10] {
+        range.clone().for_each(add);
+        assert_eq!((batch.len(), batch.is_full()), (range.len(), range.len() == BATCH));
+        assert_eq!(link(&batch, KEY).0.len(), range.len());
+    }
+    for (at, &block) in blocks[..2 * BATCH + 10].iter().enumerate() {
+        assert_eq!(named_by(block), blocks[at.saturating_sub(8)], "block {at}");
+    }
+}
+
+#[test]
+fn a_batch_for_another_owner_names_no_block_of_the_batch_before() {
     let (batch, _) = batch(BATCH, KEY);
-    let (linked, _) = link(&batch, KEY);
-    for (at, block) in linked.iter().enumerate() {
-        // The upper half of the second word says how many granules away the other one is.
-        let granules = (read(*block, 1) >> 32) as i32;
-        let ahead = block.wrapping_byte_offset(granules as isize * 16);
-        assert_eq!(ahead, linked.get(at + AHEAD).copied().unwrap_or(block.wrapping_byte_add(16)), "block {at}");
+    let _ = link(&batch, KEY);
+    let blocks = memory(10);
+    for (at, block) in blocks.iter().enumerate() {
+        // SAFETY: the memory is leaked, and has room for two words.
+        let block = unsafe { FreeBlock::new(block.cast(), 0) };
+        if at == 0 {
+            batch.turn_to(&block);
+        }
+        batch.push(block, KEY);
+    }
+    for (at, &block) in blocks.iter().enumerate() {
+        assert_eq!(named_by(block), blocks[at.saturating_sub(8)], "block {at}");
+    }
+}
+
+#[test]
+fn blocks_are_numbered_on_when_the_numbers_wrap() {
+    let batch = Batch::new();
+    batch.next.set(u32::MAX - 40);
+    batch.first.set(u32::MAX - 40);
+    for n in [BATCH, 20, BATCH] {
+        let mut blocks = memory(n);
+        for &block in &blocks {
+            assert!(!batch.is_full() && !batch.holds(block));
+            // SAFETY: the memory is leaked, and has room for two words.
+            batch.push(unsafe { FreeBlock::new(block.cast(), 0) }, KEY);
+            assert!(batch.holds(block));
+        }
+        blocks.reverse();
+        assert_eq!(link(&batch, KEY), (blocks, vec![]));
     }
 }
 

@@ -3,6 +3,7 @@ use super::*;
 use crate::size_class::{N_CLASSES, class_of};
 use crate::span::View;
 use crate::thread::free_block::Found;
+use crate::thread::in_transit::BATCH;
 use std::boxed::Box;
 use std::vec::Vec;
 
@@ -44,7 +45,7 @@ fn buffer(remote: &RemoteFrees, to: &Other, block: FreeBlock) -> Vec<usize> {
     let wrong = |_, _| panic!("nothing is written to a buffered block");
     let (slot, refused) = match remote.slot_of(to.0) {
         Some(slot) => (slot, InTransit::NONE),
-        None => remote.begin_slot(to.0, Owner::of(to.1), wrong),
+        None => remote.begin_slot((to.0, Owner::of(to.1)), &block, wrong),
     };
     let full = if remote.buffer(slot, block) { remote.hand_over(slot, wrong) } else { InTransit::NONE };
     [addresses(refused), addresses(full)].concat()
@@ -113,14 +114,38 @@ fn a_slot_that_another_owner_needs_is_handed_over_first() {
 }
 
 #[test]
-fn a_slot_that_was_handed_over_is_no_owners_until_it_is_begun_again() {
+fn a_slot_that_was_full_stays_its_owners_until_all_are_handed_over() {
     let (remote, owner) = (RemoteFrees::new(), Other::new(3));
     assert!(remote.slot_of(owner.0).is_none());
     buffer(&remote, &owner, block(CLASS));
     assert!(remote.slot_of(owner.0).is_some());
     assert!(remote.slot_of(Other::new(3 + SLOTS).0).is_none(), "the slot is another's");
+    (1..BATCH).for_each(|_| drop(buffer(&remote, &owner, block(CLASS))));
+    assert_eq!(remote.n_handovers(), 1);
+    assert!(remote.slot_of(owner.0).is_some());
     hand_all_over(&remote);
+    assert_eq!(remote.n_handovers(), 1);
     assert!(remote.slot_of(owner.0).is_none());
+}
+
+#[test]
+fn a_slot_is_found_by_the_entries_of_its_owners_pages_alone_however_the_memory_began() {
+    // SAFETY: as in the records of heaps: zeroed memory, in which the heap begins.
+    let remote: RemoteFrees = unsafe { core::mem::MaybeUninit::zeroed().assume_init() };
+    remote.begin(LinkKey::PLAIN);
+    let owner = Other::new(6);
+    let is_found = |entry| remote.slot_and_class(entry).map(|(_, class)| class);
+    for entry in
+        [Entry::NONE, Entry::LARGE, Entry::CACHED, Entry::small(Generation::ABANDONED, 0), Entry::small(owner.0, 5)]
+    {
+        assert_eq!(is_found(entry), None);
+    }
+    buffer(&remote, &owner, block(CLASS));
+    assert_eq!(is_found(Entry::small(owner.0, 5)), Some(5));
+    assert_eq!(is_found(Entry::small(Other::new(6 + SLOTS).0, 5)), None);
+    // A record's next heap.
+    remote.begin(LinkKey::PLAIN);
+    assert_eq!(is_found(Entry::small(owner.0, 5)), None);
 }
 
 #[test]
