@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 //!
 //! ```text
-//!  Batch       up to 32 blocks of one owner that a thread has freed: their addresses, in the order of the frees
+//!  Batch       up to 32 blocks of one owner that a thread has freed: linked and marked, and their addresses in the order of the frees
 //!    │ link    every block must still be as it was buffered
-//!  Handover    the same blocks, linked through their first words
+//!  Handover    the same blocks
 //!    │ push    one atomic operation
 //!  BlockInbox  what other threads have handed over to a heap
 //!    │ take
@@ -13,6 +13,9 @@
 //!
 //! A free of another thread's block writes to the block, and reads it only to see whether it is marked: what it collects is in the batch. So a
 //! block that is freed again, or written to, while it is buffered cannot damage the batch: it is left out and reported when the batch is linked.
+//!
+//! A block is written once: its link, its mark, and in the mark the block that was buffered eight before it, which comes eight later when the owner drains its
+//! inbox. For the first eight of a batch that is one of the batch before, if the same owner got that.
 //!
 //! # Safety
 //! A block of a batch, a handover or an inbox is free, and belongs to that value. A program that breaks this is found by the marks, as in

@@ -9,7 +9,8 @@
 //! when a batch is begun.
 //!
 //! Blocks that arrive are in the sender's cache: reading each block's link is a cross-core cache miss. So a block also names one that comes
-//! eight blocks behind it, and the owner prefetches that one when it drains its inbox (`drain`).
+//! eight blocks behind it, and the owner prefetches that one when it drains its inbox (`drain`). The last eight of a batch name blocks of the batch that was sent
+//! to the owner before.
 //!
 //! Blocks stay in the buffer until their slot is full, or is needed for another owner, until the thread needs a new span, until its decay tick,
 //! or until it exits. Blocks of an explicit heap are not buffered: each goes into the heap's inbox at once, with an atomic operation of its own,
@@ -17,8 +18,9 @@
 //!
 //! Links of blocks in transit are encoded with one key that all heaps share.
 //!
-//! Invariants: a slot has a generation only while it has blocks; its blocks are counted as freed. The owner recorded in a slot may have ended
-//! since: a closed inbox shows that, and the thread that drains an inbox sends on blocks that are not its own.
+//! Invariants: a slot with blocks has a generation; its blocks are counted as freed. A slot that is handed over because it is full stays its owner's, so that
+//! the next batch looks no owner up. The owner recorded in a slot may have ended since: a closed inbox shows that, and the thread that drains an inbox sends
+//! on blocks that are not its own. When all slots are handed over, they are nobody's again, so none has an old generation for long.
 //!
 //! Threads: only the heap's thread.
 
