@@ -143,11 +143,56 @@ fn within_the_bound_no_dirty_page_goes_back_in_exchange_in_a_program_that_had_mo
     dirty_mib(&world, 17);
     let before = world.os().purged_bytes();
     assert!(before > 0, "1 MiB was too much");
+    // More than will be in use.
+    let high = allocate(&world, 2400);
+    world.shared.pages.free(high);
     let [dirty, _wall, _block] = [300, 1, 1].map(|n| allocate(&world, n));
     world.shared.pages.free(dirty);
     let before = world.os().purged_bytes();
     let _block = allocate(&world, 2000);
     assert_eq!(world.os().purged_bytes(), before);
+}
+
+#[test]
+fn all_that_is_dirty_goes_back_in_exchange_while_more_is_in_use_than_ever() {
+    // More than the budget; in a program that had more dirty than the bound, and in one that had not.
+    for has_more in [true, false] {
+        let world = World::hardened(4096, "off");
+        if has_more {
+            dirty_mib(&world, 17);
+            world.shared.pages.purge();
+        }
+        let _more_than_there_was = allocate(&world, 300);
+        for round in 0..20 {
+            let [dirty, _wall] = [30, 1].map(|n| allocate(&world, n));
+            world.shared.pages.free(dirty);
+            let _block = allocate(&world, 60);
+            assert_eq!(dirty_bytes(&world), 0, "round {round}");
+        }
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn as_many_dirty_pages_go_back_in_exchange_as_are_more_in_use_than_ever_but_no_more_than_the_block_has() {
+    // Pages that come into use one by one, of a block, and how many go back: of 746 in use at the most 740 are gone when the block comes.
+    for (n_single, n_taken, n_purged) in [(0, 740, 0), (0, 765, 25), (1000, 100, 100)] {
+        let world = World::hardened(4096, "off");
+        // There was more dirty than the bound: nothing goes back for other reasons.
+        dirty_mib(&world, 17);
+        world.shared.pages.purge();
+        let runs = [(); 6].map(|()| [40, 1].map(|n| allocate(&world, n)));
+        let high = allocate(&world, 500);
+        world.shared.pages.free(high);
+        world.shared.pages.purge();
+        let _singles: Vec<_> = (0..n_single).map(|_| allocate(&world, 1)).collect();
+        for [dirty, _wall] in runs {
+            world.shared.pages.free(dirty);
+        }
+        let _block = allocate(&world, n_taken);
+        assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, 240 - n_purged, "{n_single}, {n_taken} pages");
+        world.check().unwrap();
+    }
 }
 
 /// A program that churns: it has a block of 300 pages in use, and had 800 more, which stay dirty.
@@ -194,6 +239,13 @@ fn a_block_of_a_program_that_churns_has_as_much_purged_as_its_clean_pages_put_be
 #[test]
 fn no_dirty_page_goes_back_in_exchange_once_the_budget_is_spent_or_without_a_decay_time() {
     let world = World::hardened(4096, "off");
+    // More than will be in use, and not for long: it is not beyond the bound.
+    world.set(key::DIRTY_MAX, "1g");
+    let high = allocate(&world, 1500);
+    world.shared.pages.free(high);
+    world.os().advance_ms(1000);
+    world.shared.pages.purge_due_now();
+    let before_all = world.os().purged_bytes();
     for round in 0..20 {
         let [dirty, _wall] = [20, 1].map(|n| allocate(&world, n));
         world.shared.pages.free(dirty);
@@ -201,7 +253,7 @@ fn no_dirty_page_goes_back_in_exchange_once_the_budget_is_spent_or_without_a_dec
         let _block = allocate(&world, 60);
         assert!((dirty_bytes(&world) < before) == (round < 13), "round {round}");
     }
-    assert_eq!(world.os().purged_bytes(), 16 * MIB as u64);
+    assert_eq!(world.os().purged_bytes() - before_all, 16 * MIB as u64);
     let world = World::hardened(4096, "off");
     world.set(key::DECAY_MS, "4294967295");
     let [dirty, _wall] = [20, 1].map(|n| allocate(&world, n));
