@@ -101,27 +101,35 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Purges dirty pages, oldest first, in exchange for `pages` that a large block has taken, some or all of them clean: what is dirty and too short for
-    /// the block is not to add to the program's peak. In a program that had more dirty than the bound, as many as are beyond it now; in others as
-    /// many as the block has, as far as the budget of early purges goes.
+    /// the block is not to add to the program's peak. If more is in use than ever, as many as that is more, at most as many as the block has: all that a
+    /// program ever purges so is no more than its peak. Beyond that, in a program that had more dirty than the bound, what is beyond it now; in others, as many
+    /// as the block has, as far as the budget of early purges goes.
     pub(super) fn purge_in_exchange<'a>(&'a self, state: StateGuard<'a>, pages: Pages) -> StateGuard<'a> {
-        let (mut state, mut left) = (state, pages);
+        let mut state = state;
         if pages < EXCHANGED_LEAST {
             return state;
         }
-        if state.churn.has_begun() {
-            return self.purge_due(state, self.now());
+        let growth = state.take_growth();
+        let mut grown = self.decay().map_or(Pages::ZERO, |_| growth.min(pages));
+        let has_churned = state.churn.has_begun();
+        let mut left = if has_churned { grown } else { pages };
+        if left > Pages::ZERO {
+            let _ = self.empty_freed(&mut state);
         }
-        let _ = self.empty_freed(&mut state);
-        while let Some(oldest) = state.runs.oldest_dirty().filter(|run| !state.runs.record(run.first).is_huge.get()) {
+        while let Some(oldest) = state.runs.oldest_dirty().filter(|_| left > Pages::ZERO) {
             let (now, most) = (self.now(), oldest.pages.min(left).min(PIECE_MOST));
-            let pages = state.early_purge.spend(most, now, self.decay());
+            let is_huge = state.runs.record(oldest.first).is_huge.get();
+            // Huge pages stay, unless more is in use than ever: a purge would split them.
+            let spent = if is_huge { Pages::ZERO } else { state.early_purge.spend(most, now, self.decay()) };
+            let pages = spent.max(most.min(grown));
             if pages == Pages::ZERO {
                 break;
             }
             state = self.purge_run(state, Extent::new(oldest.first, pages), now);
             left -= pages;
+            grown = grown.saturating_sub(pages);
         }
-        state
+        if has_churned { self.purge_due(state, self.now()) } else { state }
     }
 
     /// Purges pages at the start of a dirty run, or as many of them as one call may, without the lock while the kernel works.

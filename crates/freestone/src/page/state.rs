@@ -46,6 +46,8 @@ pub(crate) struct State {
     pub(super) pressure: Pressure,
     /// Threads that wait until a run that is being purged is back.
     pub(super) n_waiting: u32,
+    /// The most pages that were in use when dirty memory could go back in exchange for a large block.
+    exchange_peak: Pages,
     /// Counts of events.
     pub(super) events: Events,
     /// Bytes of the storage that are handed out.
@@ -68,6 +70,7 @@ impl State {
             closing: Pages::ZERO,
             pressure: Pressure::NONE,
             n_waiting: 0,
+            exchange_peak: Pages::ZERO,
             events: Events::NONE,
             storage: 0,
         }
@@ -120,6 +123,14 @@ impl State {
     /// Notes that pages have come into use.
     pub(super) fn note_in_use(&mut self) {
         self.churn.note_in_use(self.runs.take_peak_in_use().saturating_sub(self.listed));
+    }
+
+    /// How many more pages are in use than at any earlier call.
+    pub(super) fn take_growth(&mut self) -> Pages {
+        let in_use = self.in_use_beside_lists();
+        let growth = in_use.saturating_sub(self.exchange_peak);
+        self.exchange_peak += growth;
+        growth
     }
 
     /// Counts a large block that comes into use, and enters it into the page map.

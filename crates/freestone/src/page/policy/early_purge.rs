@@ -6,7 +6,8 @@
 //! thousandth of the time if all of it is wasted: 16 MiB, 4096 page faults of about 2 µs. `docs/decisions/0043-early-purges.md` has the measurements.
 //!
 //! Of the same budget, dirty runs go back at once in exchange for clean pages that a large block takes because no dirty run is long enough: so they do
-//! not add to the program's peak (`docs/decisions/0050-the-peak-of-real-programs.md`).
+//! not add to the program's peak (`docs/decisions/0050-the-peak-of-real-programs.md`); beyond the budget only while more is in use than ever
+//! (`docs/decisions/0065-memory-in-exchange-for-growth.md`).
 
 use freestone_base::units::{Millis, Moment, Pages};
 

@@ -12,6 +12,8 @@ use freestone_os::fake::Fake;
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
+mod exchange;
+
 /// Replaces four blocks `n` times. Three go and three come.
 fn replace(heap: Own<'_, Fake>, blocks: &mut [*mut u8], mib: usize, n: usize) {
     for at in 0..n {
@@ -104,110 +106,6 @@ fn at_most_sixteen_mebibytes_in_eight_decay_times_go_back_before_the_decay_time(
 fn allocate(world: &World, pages: u32) -> OwnedRun {
     let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
     OwnedRun::taken(Extent::new(run.page, run.pages))
-}
-
-#[test]
-fn dirty_pages_go_back_in_exchange_for_as_many_clean_ones_that_a_large_block_takes() {
-    // The dirty run and its neighbours are too short for the block. A short block has nothing purged, and none has more purged than it takes.
-    for (n_dirty, n_taken, n_left) in [(14, 15, 14), (15, 16, 0), (40, 41, 0), (10, 100, 0), (20, 24, 0)] {
-        let world = World::hardened(4096, "off");
-        let [_wall, dirty, _second] = [1, n_dirty, 1].map(|n| allocate(&world, n));
-        world.shared.pages.free(dirty);
-        let block = allocate(&world, n_taken);
-        assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, n_left, "{n_taken} pages, {n_dirty} dirty");
-        assert_eq!(world.os().purged_bytes() >> PAGE_BYTES_LOG2, u64::from(n_dirty) - n_left);
-        world.shared.pages.free(block);
-        world.check().unwrap();
-    }
-}
-
-#[test]
-fn of_much_dirty_memory_only_as_much_goes_back_as_a_block_takes() {
-    let world = World::hardened(4096, "off");
-    let runs = [(); 3].map(|()| [12, 1].map(|n| allocate(&world, n)));
-    for [dirty, _wall] in runs {
-        world.shared.pages.free(dirty);
-    }
-    let run = world.shared.pages.allocate_with_growth_room(Pages(17)).expect("the fake kernel has memory");
-    let block = OwnedRun::taken(Extent::new(run.page, run.pages));
-    assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, 36 - 17);
-    // What grows into clean pages has as many purged.
-    assert!(world.shared.pages.extend(&block, Pages(17 + 16)));
-    assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, 36 - 17 - 16);
-    world.check().unwrap();
-}
-
-#[test]
-fn within_the_bound_no_dirty_page_goes_back_in_exchange_in_a_program_that_had_more() {
-    let world = World::hardened(4096, "off");
-    dirty_mib(&world, 17);
-    let before = world.os().purged_bytes();
-    assert!(before > 0, "1 MiB was too much");
-    let [dirty, _wall, _block] = [300, 1, 1].map(|n| allocate(&world, n));
-    world.shared.pages.free(dirty);
-    let before = world.os().purged_bytes();
-    let _block = allocate(&world, 2000);
-    assert_eq!(world.os().purged_bytes(), before);
-}
-
-/// A program that churns: it has a block of 300 pages in use, and had 800 more, which stay dirty.
-fn churning() -> World {
-    let world = World::hardened(4096, "off");
-    world.set(key::DIRTY_MAX, "4m");
-    // Clean pages for all that follows, from a time that is forgotten.
-    let ahead = allocate(&world, 2300);
-    world.shared.pages.free(ahead);
-    for _ in 0..2 {
-        world.os().advance_ms(1000);
-        world.shared.pages.purge_due_now();
-    }
-    let purged = world.os().purged_bytes();
-    let [first, _wall, second, _other, third] = [300, 1, 300, 1, 300].map(|n| allocate(&world, n));
-    world.shared.pages.free(first);
-    assert!(world.os().purged_bytes() > purged, "more than the bound");
-    // 200 pages that were purged are missed now.
-    let [next, last] = [200, 300].map(|n| allocate(&world, n));
-    [second, next, last].into_iter().for_each(|block| world.shared.pages.free(block));
-    assert!(dirty_bytes(&world) >> PAGE_BYTES_LOG2 > 840);
-    let _in_use = third;
-    world
-}
-
-#[test]
-fn a_block_of_a_program_that_churns_has_as_much_purged_as_its_clean_pages_put_beyond_the_bound() {
-    // All of it is clean, or what lies behind the last dirty run.
-    for (n_taken, n_clean) in [(1000, 1000), (550, 250)] {
-        let world = churning();
-        let in_use = |stats: crate::page::PageStats| stats.small_pages + stats.large_pages + stats.metadata_pages;
-        let before = world.shared.pages.stats_with_ages().0;
-        let _block = allocate(&world, n_taken as u32);
-        let after = world.shared.pages.stats_with_ages().0;
-        assert!(after.dirty_pages + n_taken - n_clean < before.dirty_pages, "{n_taken} pages, {after:?}");
-        // 16 MiB more than were ever in use; a purge gives back at least 1 MiB.
-        let most = in_use(after).max(300 + 300 + 200 + 300 + 2 + after.metadata_pages) + 256;
-        let has = in_use(after) + after.dirty_pages;
-        assert!((most - 16..=most + 4).contains(&has), "{n_taken} pages: {has} of {most}, {after:?}");
-        world.check().unwrap();
-    }
-}
-
-#[test]
-fn no_dirty_page_goes_back_in_exchange_once_the_budget_is_spent_or_without_a_decay_time() {
-    let world = World::hardened(4096, "off");
-    for round in 0..20 {
-        let [dirty, _wall] = [20, 1].map(|n| allocate(&world, n));
-        world.shared.pages.free(dirty);
-        let before = dirty_bytes(&world);
-        let _block = allocate(&world, 60);
-        assert!((dirty_bytes(&world) < before) == (round < 13), "round {round}");
-    }
-    assert_eq!(world.os().purged_bytes(), 16 * MIB as u64);
-    let world = World::hardened(4096, "off");
-    world.set(key::DECAY_MS, "4294967295");
-    let [dirty, _wall] = [20, 1].map(|n| allocate(&world, n));
-    world.shared.pages.free(dirty);
-    let _block = allocate(&world, 60);
-    assert_eq!(world.os().purged_bytes(), 0);
 }
 
 #[test]
