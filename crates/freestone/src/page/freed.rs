@@ -1,5 +1,5 @@
-//! Freed runs of large blocks on their way to the next block: a thread that frees a large block of up to 256 KiB leaves its run in a list, without the
-//! lock, and the next block of that length takes it there, in whatever thread.
+//! Freed runs of large blocks on their way to the next block: a thread that frees a large block of up to 1 MiB leaves its run in a list, without the
+//! lock, and the next block of that length, or a little less, takes it there, in whatever thread.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -19,8 +19,7 @@
 //! Invariants
 //! - For the page heap's sets and counts a run in a list is in use (`Kind::Large`, of no explicit heap). Its page map entry is [`Entry::CACHED`], so that a
 //!   second free of it is seen. Its record says since when it is free.
-//! - When a run is put, dirty memory, open slots of large-run caches and lists are within the dirty bound together; lists alone have at most a part of it
-//!   (`policy::large_cache_share`).
+//! - When a run is put, dirty memory, open slots of large-run caches and lists are within the dirty bound together; lists alone are within the bound of a program that does not churn.
 //!
 //! # Safety
 //! Who takes a run out of a list has exclusive access to it, as who puts it had before. Records and entries of pages that were once in a run stay committed.
@@ -65,13 +64,13 @@ impl<O: Os> PageHeap<O> {
         Ok(())
     }
 
-    /// Takes a run of `pages` out of its list for a large block.
+    /// Takes a run of `pages`, or a little longer, out of its list for a large block.
     pub(crate) fn take_freed(&self, pages: Pages) -> Option<Run> {
         // SAFETY: the page was in a list, so it has a record for good; the link is an atomic, which may be read whoever has the run by now.
-        let page = self.freed.take(pages, |page| unsafe { self.span(page) }.older())?;
+        let run = self.freed.take(pages, |page| unsafe { self.span(page) }.older())?;
         // SAFETY: the list gave the run to this thread alone; a run that was in use has an entry.
-        unsafe { self.layout().map.set_one(page, Entry::LARGE) };
-        Some(Run { page, pages, zero: false })
+        unsafe { self.layout().map.set_one(run.first, Entry::LARGE) };
+        Some(Run { page: run.first, pages: run.pages, zero: false })
     }
 
     /// Whether the lists are to be emptied because a part of the decay time has passed.

@@ -14,9 +14,8 @@ fn caches_are_checked_four_times_in_a_decay_time() {
 }
 
 #[test]
-fn lists_may_have_half_of_the_bound_but_no_more_than_others_leave() {
-    assert_eq!(listed_most(Pages(256), Pages(256)), Pages(128));
-    assert_eq!(listed_most(Pages(256), Pages(128)), Pages(128));
-    assert_eq!(listed_most(Pages(256), Pages(56)), Pages(56));
-    assert_eq!(listed_most(Pages::ZERO, Pages(56)), Pages::ZERO);
+fn a_block_takes_a_run_that_is_longer_by_a_quarter_at_most() {
+    for (pages, expected) in [(1, 1), (3, 3), (4, 5), (7, 8), (8, 10), (13, 16)] {
+        assert_eq!(pages + n_lengths_taken(pages) - 1, expected);
+    }
 }
