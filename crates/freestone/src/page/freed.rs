@@ -1,5 +1,5 @@
 //! Freed runs of large blocks on their way to the next block: a thread that frees a large block of up to 1 MiB leaves its run in a list, without the
-//! lock, and the next block of that length, or a little less, takes it there, in whatever thread.
+//! lock, and the next block of that length takes it there, in whatever thread.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -64,13 +64,13 @@ impl<O: Os> PageHeap<O> {
         Ok(())
     }
 
-    /// Takes a run of `pages`, or a little longer, out of its list for a large block.
+    /// Takes a run of `pages` out of its list for a large block.
     pub(crate) fn take_freed(&self, pages: Pages) -> Option<Run> {
         // SAFETY: the page was in a list, so it has a record for good; the link is an atomic, which may be read whoever has the run by now.
-        let run = self.freed.take(pages, |page| unsafe { self.span(page) }.older())?;
+        let page = self.freed.take(pages, |page| unsafe { self.span(page) }.older())?;
         // SAFETY: the list gave the run to this thread alone; a run that was in use has an entry.
-        unsafe { self.layout().map.set_one(run.first, Entry::LARGE) };
-        Some(Run { page: run.first, pages: run.pages, zero: false })
+        unsafe { self.layout().map.set_one(page, Entry::LARGE) };
+        Some(Run { page, pages, zero: false })
     }
 
     /// Whether the lists are to be emptied because a part of the decay time has passed.

@@ -2,8 +2,7 @@
 //!
 //! Threads: any thread puts and takes, without the page heap's lock. One that has taken a run out of a list has exclusive access to it.
 
-use crate::page::policy::large_cache_share::{LISTED_MOST, n_lengths_taken};
-use crate::page::runs::Extent;
+use crate::page::policy::large_cache_share::LISTED_MOST;
 use crate::span::{PageIndex, Span};
 use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_base::tagged_stack::TaggedStack;
@@ -59,13 +58,11 @@ impl FreedRuns {
         }
     }
 
-    /// Takes the run of `pages` that was put last, or, if there is none, one that is a little longer. `next` reads the link of a run's record.
-    pub(super) fn take(&self, pages: Pages, next: impl Fn(PageIndex) -> PageIndex) -> Option<Extent> {
-        let wanted = pages.0 as usize;
-        let mut lists = (0..).map(Pages).zip(&self.lists).skip(wanted).take(n_lengths_taken(wanted));
-        let (page, pages) = lists.find_map(|(pages, list)| Some((list.pop(|page| next(PageIndex(page)).0)?, pages)))?;
+    /// Takes the run of `pages` that was put last. `next` reads the link of a run's record.
+    pub(super) fn take(&self, pages: Pages, next: impl Fn(PageIndex) -> PageIndex) -> Option<PageIndex> {
+        let page = self.lists.get(pages.0 as usize)?.pop(|page| next(PageIndex(page)).0)?;
         self.subtract(pages);
-        Some(Extent::new(PageIndex(page), pages))
+        Some(PageIndex(page))
     }
 
     /// Takes the list of each length: its first run, which links to the next, or `NONE`. They stay counted.

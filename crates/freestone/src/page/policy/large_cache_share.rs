@@ -8,9 +8,6 @@ const BOUND_SHARE: u32 = 4;
 /// The longest run that is left in a list when it is freed: 1 MiB. The lists have room for 16 of these where little memory is in use.
 pub(in crate::page) const LISTED_MOST: Pages = Pages(16);
 
-/// A block takes a run that is longer than it by one part in this many at most. There are so many lengths that few would find a run of their own.
-const LONGER_SHARE: usize = 4;
-
 /// A block that finds no run in its list takes a dirty one, and leaves this many more of its length in the list.
 pub(in crate::page) const FILLED: u32 = 3;
 
@@ -20,11 +17,6 @@ const CHECKS_PER_DECAY: u32 = 4;
 /// Pages that the open slots of all caches may have, where `bound` dirty pages may stay.
 pub(in crate::page) fn pages_most(bound: Pages) -> Pages {
     Pages(bound.0 / BOUND_SHARE)
-}
-
-/// How many lengths of runs a block of `pages` may take: its own, and those that are a little longer.
-pub(in crate::page) fn n_lengths_taken(pages: usize) -> usize {
-    1 + pages / LONGER_SHARE
 }
 
 /// How long it is from one check of the caches, and from one emptying of the lists, to the next.

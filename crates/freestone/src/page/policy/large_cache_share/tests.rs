@@ -12,10 +12,3 @@ fn caches_are_checked_four_times_in_a_decay_time() {
     assert_eq!(check_interval(Millis(1000)), Millis(250));
     assert_eq!(check_interval(Millis(0)), Millis(0));
 }
-
-#[test]
-fn a_block_takes_a_run_that_is_longer_by_a_quarter_at_most() {
-    for (pages, expected) in [(1, 1), (3, 3), (4, 5), (7, 8), (8, 10), (13, 16)] {
-        assert_eq!(pages + n_lengths_taken(pages) - 1, expected);
-    }
-}
