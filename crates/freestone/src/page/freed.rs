@@ -1,4 +1,4 @@
-//! Freed runs of large blocks on their way to the next block: a thread that frees a large block of up to 256 KiB leaves its run in a list, without the
+//! Freed runs of large blocks on their way to the next block: a thread that frees a large block of up to 1 MiB leaves its run in a list, without the
 //! lock, and the next block of that length takes it there, in whatever thread.
 #![allow(unsafe_code)]
 //!
@@ -19,8 +19,7 @@
 //! Invariants
 //! - For the page heap's sets and counts a run in a list is in use (`Kind::Large`, of no explicit heap). Its page map entry is [`Entry::CACHED`], so that a
 //!   second free of it is seen. Its record says since when it is free.
-//! - When a run is put, dirty memory, open slots of large-run caches and lists are within the dirty bound together; lists alone have at most a part of it
-//!   (`policy::large_cache_share`).
+//! - When a run is put, dirty memory, open slots of large-run caches and lists are within the dirty bound together; lists alone are within the bound of a program that does not churn.
 //!
 //! # Safety
 //! Who takes a run out of a list has exclusive access to it, as who puts it had before. Records and entries of pages that were once in a run stay committed.

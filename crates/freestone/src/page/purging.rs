@@ -7,7 +7,6 @@
 use crate::config::Purge;
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::page_stats::PageStats;
-use crate::page::policy::large_cache_share::listed_most;
 use crate::page::policy::purge_bound::{self, AGE_GROUPS, Due, PIECE_MOST};
 use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
@@ -77,7 +76,7 @@ impl<O: Os> PageHeap<O> {
         if beside_lists(state) + self.freed.pages() > bound {
             self.empty_caches(state, now);
         }
-        self.freed.set_most(listed_most(state.basic_bound(&self.settings), bound.saturating_sub(beside_lists(state))));
+        self.freed.set_most(state.basic_bound(&self.settings).min(bound.saturating_sub(beside_lists(state))));
         self.emptied.set_most(state.runs.counts().of(Kind::Dirty), bound);
         let oldest = state.runs.oldest_dirty()?;
         let (age, is_huge) = {

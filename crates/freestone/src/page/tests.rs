@@ -77,6 +77,11 @@ pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> Own<'_, Fake> {
     let heap = world.heap();
     let blocks: Vec<_> = (0..n).map(|_| heap.allocate(MIB, 1).start).collect();
     blocks.into_iter().for_each(|block| free(heap, block));
+    // They are in lists, most of them.
+    let pages = &world.shared.pages;
+    let mut state = pages.lock();
+    let _ = pages.empty_freed(&mut state);
+    drop(pages.purge_due(state, pages.now()));
     heap
 }
 
