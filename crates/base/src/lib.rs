@@ -14,8 +14,7 @@
 //! | [`count`] | counters that one thread writes and any thread may read |
 //! | [`inbox`] | a list that many threads push onto and one takes as a whole |
 //! | [`slot`] | a one-place cache for a number, which other threads may close |
-//! | [`stack`] | a list of numbers that many threads push onto and one takes as a whole |
-//! | [`tagged_stack`] | the same, and many threads pop from it, too |
+//! | [`tagged_stack`] | a list of numbers that many threads push onto and pop from, and of which any takes all |
 //! | [`once`] | initialising once, where an attempt may fail |
 //! | [`lock`] | a mutual-exclusion lock with a rank, whose waiting is a parameter |
 //! | [`prefetch`] | prefetching |
@@ -32,7 +31,7 @@
 //!
 //! # Small processors
 //! A module whose operations the target's processor does not have is left out: [`count`], [`slot`] and [`tagged_stack`] need atomics of 64 bits,
-//! [`inbox`], [`lock`], [`once`] and [`stack`] a compare-and-exchange of 32 bits or a pointer.
+//! [`inbox`], [`lock`] and [`once`] a compare-and-exchange of 32 bits or a pointer.
 #![no_std]
 
 pub mod align;
@@ -51,8 +50,6 @@ pub mod prefetch;
 pub mod ptr;
 #[cfg(target_has_atomic = "64")]
 pub mod slot;
-#[cfg(target_has_atomic = "32")]
-pub mod stack;
 pub mod sync;
 #[cfg(target_has_atomic = "64")]
 pub mod tagged_stack;

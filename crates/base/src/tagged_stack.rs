@@ -7,8 +7,8 @@
 //! └──────────┴──────────┘
 //! ```
 //!
-//! The links are the caller's: a push says which number the pushed one links to, and a pop asks. The links have to be atomics that stay readable for good:
-//! a pop may ask for the link of a number that another thread has just popped, and then drops the answer.
+//! The links are the caller's: a push says which number the pushed one links to, and a pop asks. Where numbers are popped, the links have to be atomics that stay
+//! readable for good: a pop may ask for the link of a number that another thread has just popped, and then drops the answer.
 //!
 //! Invariants: exactly one pop or take returns each number that was pushed. Every change increments the tag, so that an old head is not mistaken for the
 //! present one (ABA). The tag has 32 bits: a pop would go wrong only if, between its look at the head and its exchange, the list changed exactly 2^32 times, or a
@@ -84,6 +84,7 @@ impl TaggedStack {
     }
 
     /// The number that was pushed last, or 0. The answer is out of date at once unless no other thread uses the list.
+    #[inline]
     #[must_use]
     pub fn peek(&self) -> u32 {
         self.0.load(Ordering::Relaxed) as u32

@@ -45,13 +45,17 @@ mod models {
     }
 
     impl Shared {
+        fn new() -> Arc<Self> {
+            let (links, objects) = ([0, 0, 0].map(AtomicU32::new), [0, 0, 0].map(UnsafeCell::new));
+            Arc::new(Self { stack: TaggedStack::new(), links, objects })
+        }
+
         /// The numbers 2 and 1 are in the list, 2 first.
         fn with_two() -> Arc<Self> {
-            let (links, objects) = ([0, 0, 0].map(AtomicU32::new), [0, 0, 0].map(UnsafeCell::new));
-            let shared = Self { stack: TaggedStack::new(), links, objects };
+            let shared = Self::new();
             shared.push(1);
             shared.push(2);
-            Arc::new(shared)
+            shared
         }
 
         /// Writes to the object of a number that the caller has.
@@ -109,7 +113,22 @@ mod models {
         });
     }
 
-    /// As the page heap's background thread says that it sleeps, and takes the freed runs that are listed.
+    #[test]
+    fn two_push_and_take_and_each_number_is_had_once() {
+        loom::model(|| {
+            let shared = Shared::new();
+            let other = Arc::clone(&shared);
+            let pusher = loom::thread::spawn(move || {
+                other.push(1);
+                other.take()
+            });
+            shared.push(2);
+            let taken = shared.take();
+            assert_eq!(taken + pusher.join().unwrap() + shared.take(), 2);
+        });
+    }
+
+    /// As the page heap's background thread says that it sleeps, and takes the emptied spans and freed runs that are listed.
     #[test]
     fn a_push_that_a_take_misses_sees_what_the_taker_wrote_before() {
         loom::model(|| {

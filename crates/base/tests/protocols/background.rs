@@ -9,7 +9,6 @@
 
 use crate::stated;
 use freestone_base::lock::Parking;
-use freestone_base::stack::Stack;
 use freestone_base::sync::parked::Parked;
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering, fence};
 use freestone_base::tagged_stack::TaggedStack;
@@ -165,7 +164,7 @@ fn a_thread_that_starts_the_background_thread_after_a_failure_has_the_handle() {
 /// and its state.
 struct Watched {
     dirty: Mutex<u32>,
-    emptied: Stack,
+    emptied: TaggedStack,
     freed: TaggedStack,
     wakes: AtomicU32,
     asleep: AtomicBool,
@@ -175,7 +174,7 @@ struct Watched {
 impl Watched {
     fn new() -> Arc<Self> {
         let (wakes, state) = (AtomicU32::new(0), AtomicU32::new(RUNNING));
-        let (emptied, freed) = (Stack::new(), TaggedStack::new());
+        let (emptied, freed) = (TaggedStack::new(), TaggedStack::new());
         Arc::new(Self { dirty: Mutex::new(0), emptied, freed, wakes, asleep: AtomicBool::new(false), state })
     }
 

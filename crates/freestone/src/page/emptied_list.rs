@@ -1,8 +1,8 @@
 //! The list of spans and runs that are nobody's any more ([`emptied`](crate::page::emptied)): threads add to it without the page heap's lock.
 
 use crate::span::{PageIndex, Span};
-use freestone_base::stack::Stack;
 use freestone_base::sync::{AtomicU32, Ordering};
+use freestone_base::tagged_stack::TaggedStack;
 use freestone_base::units::{Millis, Moment, Pages};
 
 /// The most pages that wait: 4 MiB. Who frees them holds the lock for as many short steps.
@@ -14,7 +14,7 @@ const SHARE: u32 = 4;
 /// See the module header.
 #[derive(Debug)]
 pub(super) struct Emptied {
-    first: Stack,
+    first: TaggedStack,
     /// About how many pages are in it.
     pages: AtomicU32,
     /// With how many it is emptied.
@@ -26,7 +26,12 @@ pub(super) struct Emptied {
 impl Emptied {
     /// An empty list.
     pub(super) const fn new() -> Self {
-        Self { first: Stack::new(), pages: AtomicU32::new(0), most: AtomicU32::new(0), looked_ms: AtomicU32::new(0) }
+        Self {
+            first: TaggedStack::new(),
+            pages: AtomicU32::new(0),
+            most: AtomicU32::new(0),
+            looked_ms: AtomicU32::new(0),
+        }
     }
 
     /// Lists the run at `page`. Returns whether so much is listed that the list should be emptied.
@@ -55,7 +60,7 @@ impl Emptied {
     /// Whether nothing is listed. Another thread may list a run meanwhile.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.first.is_empty()
+        self.first.peek() == 0
     }
 
     /// Takes all: the first, which links to the next; `NONE` if nothing is listed.
