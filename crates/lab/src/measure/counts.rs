@@ -180,17 +180,18 @@ pub(crate) fn preload_beside_clock(allocator: &Allocator, clock: Option<&Path>, 
 }
 
 /// The numbers in callgrind's line `==1234== Collected : …`: instructions, data read and written, then misses of the first level (instructions,
-/// reads, writes) and of the last.
+/// reads, writes) and of the last. Callgrind leaves out what is 0 at the end.
 fn collected(messages: &str) -> Option<(u64, CacheModel)> {
     let line = messages.lines().find_map(|line| line.split_once("Collected :"))?.1;
-    let numbers: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    let mut numbers: Vec<u64> = line.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    numbers.resize(9, 0);
     let [instructions, reads, writes, first @ .., a, b, c] = numbers.as_slice() else { return None };
     let model = CacheModel {
         data_references: reads + writes,
         first_level_misses: first.iter().sum(),
         last_level_misses: a + b + c,
     };
-    Some((*instructions, model))
+    (*instructions > 0).then_some((*instructions, model))
 }
 
 /// The lines of the program itself, without valgrind's.
@@ -229,6 +230,12 @@ mod tests {
         assert_eq!((instructions, model.data_references), (900, 50));
         assert_eq!((model.first_level_misses, model.last_level_misses), (6, 15));
         assert_eq!(own_lines(messages), "workload: broken");
-        assert!(collected("==7== nothing").is_none());
+        assert!(collected("==7== nothing").is_none() && collected("==7== Collected : 0").is_none());
+        let (_, model) = collected("==7== Collected : 900 30 20 21 9 3 20\n").unwrap();
+        assert_eq!(
+            (model.first_level_misses, model.last_level_misses),
+            (33, 20),
+            "the last level has no misses of data"
+        );
     }
 }
