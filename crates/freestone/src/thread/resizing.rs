@@ -1,7 +1,7 @@
 //! Resizing any block, small or large, of any heap.
 #![allow(unsafe_code)]
 //!
-//! A small block that is resized stays as long as the new size fits and fills a quarter of it; a large one grows into the free run behind it and
+//! A small block that is resized stays as long as the new size fits and fills enough of it; a large one grows into the free run behind it and
 //! gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was.
 //!
 //! # Safety

@@ -13,10 +13,11 @@ fn a_small_block_that_moves_because_it_grew_a_little_has_room_up_to_the_largest_
     let world = World::new(4096);
     let heap = world.heap();
     for (size, next, expected) in [
-        (112, 113, class_bytes(448)),
-        (112, 223, class_bytes(448)),
+        (112, 113, class_bytes(224)),
+        (112, 223, class_bytes(224)),
+        (288, 289, class_bytes(4 * 288)),
         // It doubles.
-        (112, 224, class_bytes(224)),
+        (288, 576, class_bytes(576)),
         (16_384, 16_385, SMALL_MAX),
         // Twice as much is a large block.
         (20_480, 20_481, 1 << 16),
@@ -35,7 +36,7 @@ fn a_small_block_that_moves_because_it_grew_a_little_has_room_up_to_the_largest_
 fn a_block_with_an_alignment_that_not_every_block_has_gets_what_is_asked_for() {
     let world = World::new(4096);
     let heap = world.heap();
-    for (align, expected) in [(GRANULE_BYTES, class_bytes(448)), (64, 128)] {
+    for (align, expected) in [(GRANULE_BYTES, class_bytes(224)), (64, 128)] {
         let block = heap.allocate(112, align).start;
         let usable = heap.usable_bytes(block).expect("the block is live");
         // SAFETY: the block is the test's, which uses what is returned in its place.
@@ -50,7 +51,7 @@ fn a_block_with_an_alignment_that_not_every_block_has_gets_what_is_asked_for() {
 fn a_watched_block_that_moves_because_it_grew_a_little_stays_at_its_next_growth() {
     let world = World::hardened(4096, "checks");
     let heap = world.heap();
-    for (size, next, then) in [(100, 120, 300), (20_000, 21_000, 39_000)] {
+    for (size, next, then) in [(100, 120, 200), (600, 700, 2300), (20_000, 21_000, 39_000)] {
         let block = heap.allocate(size, 1).start;
         let moved = reallocate(heap, block, next);
         assert_ne!(moved, block, "{size}");

@@ -22,8 +22,8 @@ fn a_block_stays_if_it_fits_and_one_of_another_heap_unless_its_neighbour_would_s
     for (held, size) in pairs.step_by(if cfg!(miri) { 41 } else { 1 }) {
         let block = kept[3];
         // The heap's own block stays whenever it fits, so it can be made as long as it should be.
-        assert!(stays(&examined(&world, heap, block), held.max(capacity / 4)));
-        let held = held.max(capacity / 4);
+        let held = held.max((0..).find(|&size| small_stays(capacity, size)).expect("some size stays"));
+        assert!(stays(&examined(&world, heap, block), held));
         for (caller, is_own) in [(other, false), (heap, true)] {
             let is_same_for_neighbour = size <= held && reaches(size) == reaches(held);
             let expected = small_stays(capacity, size) && (is_own || is_same_for_neighbour);
