@@ -34,7 +34,7 @@ pub(crate) fn small_stays(usable: usize, size: usize) -> bool {
 #[inline(always)]
 #[must_use]
 pub(crate) fn with_growth_room(usable: usize, size: usize) -> usize {
-    let factor = if usable >= QUADRUPLE_LEAST && usable <= QUADRUPLE_MAX { 4 } else { 2 };
+    let factor = if (QUADRUPLE_LEAST..=QUADRUPLE_MAX).contains(&usable) { 4 } else { 2 };
     if size > usable && size < usable.saturating_mul(2) { usable.saturating_mul(factor) } else { size }
 }
 
