@@ -16,7 +16,7 @@
 //! | [`large_cache`] | runs that a thread keeps for its next large blocks |
 //! | [`cache_list`], [`large_list`] | the caches with an open slot; the large blocks of an explicit heap |
 //! | [`page_stats`], [`state`], [`watch`] | the numbers; what the lock protects; which threads sleep |
-//! | [`emptied_list`], [`freed_runs`] | spans of which no block is out, until the lock is next taken; freed runs of large blocks, by length |
+//! | [`run_lists`] | runs that are free, but not in the page heap yet: emptied spans, and freed large blocks |
 //! | [`address_range`] | finding the address range |
 //! | [`page_heap`] | the lock, and what can be read without it |
 //! | [`transitions`], [`huge_pages`], [`guards`] | mapping, unmapping and purging runs; huge pages; guards behind large blocks and spans |
@@ -25,7 +25,7 @@
 //! | [`freed`] | freed runs of large blocks for the next ones, without the lock |
 //! | [`purging`], [`limits`] | giving memory back: when it is due, and when a limit is near |
 //! | [`allocation`], [`deallocation`], [`storage`] | taking runs, and taking them back; storage for thread heaps |
-//! | [`ahead`], [`emptied`] | taking several runs for spans at once, and taking several back |
+//! | [`ahead`], [`emptied`] | taking several runs for spans at once; emptied spans for the next ones, without the lock |
 //! | [`closed`] | what an address that cannot be accessed belongs to |
 //! | [`large_blocks`], [`relocation`] | large blocks: growing and shrinking where they are, and moving |
 
@@ -37,10 +37,8 @@ mod cache_list;
 pub(crate) mod closed;
 mod deallocation;
 mod emptied;
-mod emptied_list;
 mod expansion;
 mod freed;
-mod freed_runs;
 mod guards;
 mod huge_pages;
 mod large_blocks;
@@ -52,6 +50,7 @@ mod page_stats;
 mod policy;
 mod purging;
 mod relocation;
+mod run_lists;
 pub(crate) mod runs;
 pub(crate) mod state;
 mod storage;

@@ -56,7 +56,7 @@ impl RunsAhead {
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Allocates a run of `pages` for a small span: one of those `ahead`, if a search for a dirty one would find none, or a clean one is preferred. Else takes, if
+    /// Allocates a run of `pages` for a small span: an emptied span's if a dirty one is preferred and one is listed, or one of those `ahead`, if a search for a dirty one would find none, or a clean one is preferred. Else takes, if
     /// there are none ahead and the run is clean, so many that there are `most` in all. `None` as for [`PageHeap::allocate`].
     pub(crate) fn allocate_span(
         &self,
@@ -65,6 +65,9 @@ impl<O: Os> PageHeap<O> {
         most: u32,
         prefers: Prefers,
     ) -> Option<SpanRun> {
+        if let Some(run) = (prefers == Prefers::Dirty).then(|| self.take_emptied(pages)).flatten() {
+            return Some(SpanRun(run));
+        }
         let seen = self.ahead.dirtied();
         let (has_some, fits) = (ahead.n > 0, ahead.pages == pages);
         if has_some && fits && (ahead.seen == seen || prefers == Prefers::Clean) {

@@ -1,16 +1,16 @@
 //! Allocation: taking runs of pages.
 //!
 //! ```text
-//!  dirty run that is long enough ─▶ lists emptied, caches emptied, and again ─▶ dirty run and pages beside it ─▶ limits kept ─▶ clean run ─▶ more clean runs
+//!  dirty run that is long enough ─▶ emptied spans freed, lists emptied, caches emptied, and again ─▶ dirty run and pages beside it ─▶ limits kept ─▶ clean run ─▶ more clean runs
 //! ```
 //!
 //! Dirty memory comes first: clean memory costs page faults and counts against the limits. Only for a span of which a thread may use little, clean memory does,
 //! if there is a run of it that is long enough ([`Prefers`]).
 
-use crate::page::freed_runs::{LENGTHS, Numbers};
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::growth;
 use crate::page::policy::large_cache_share::FILLED;
+use crate::page::run_lists::{LENGTHS, Numbers};
 use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Kind, PageIndex};
@@ -106,9 +106,13 @@ impl<O: Os> PageHeap<O> {
         let pages = plan.map_or(wanted, |plan| plan.pages);
         let request = Request { pages, piece: pages, kind, align, room: pages, is_huge: huge.is_some() };
         let searched = request.searched()?;
-        let mut state = self.lock();
+        let mut state = self.lock_beside_emptied();
+        self.bound_emptied(&state);
         let mut were = [0; LENGTHS];
         let takes_clean = prefers == Prefers::Clean && state.runs.find_clean(searched).is_some();
+        if takes_clean {
+            self.free_emptied(&mut state);
+        }
         if let Some(page) = if takes_clean { None } else { self.find_dirty(&mut state, searched, &mut were) } {
             if kind == Kind::Large {
                 self.note_reuse(&mut state);
@@ -165,18 +169,21 @@ impl<O: Os> PageHeap<O> {
         })
     }
 
-    /// A dirty run of at least `pages`; if there is none, empties the lists, and then the caches, whose runs are dirty then, and looks again. `were` is how many
+    /// A dirty run of at least `pages`; if there is none, frees emptied spans, then empties the lists, and then the caches, whose runs are dirty then, and looks again. `were` is how many
     /// runs were in the lists.
     fn find_dirty(&self, state: &mut State, pages: Pages, were: &mut Numbers) -> Option<PageIndex> {
-        let mut dirty = state.runs.find_dirty(pages);
-        if dirty.is_none() && self.freed.pages() != Pages::ZERO {
-            *were = self.empty_freed(state);
-            dirty = state.runs.find_dirty(pages);
+        for step in 0..3 {
+            let dirty = state.runs.find_dirty(pages);
+            if dirty.is_some() {
+                return dirty;
+            }
+            match step {
+                0 => self.free_emptied(state),
+                1 => *were = self.empty_freed(state),
+                _ if state.cached_pages() == Pages::ZERO => return None,
+                _ => state.empty_caches(self.now()),
+            }
         }
-        if dirty.is_some() || state.cached_pages() == Pages::ZERO {
-            return dirty;
-        }
-        state.empty_caches(self.now());
         state.runs.find_dirty(pages)
     }
 

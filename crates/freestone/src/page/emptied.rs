@@ -1,23 +1,31 @@
 //! Spans of which no block is out any more, and runs of large blocks that no list of freed ones has room for: a thread leaves them in a list, without the
-//! lock, and who takes the lock next frees all.
+//! lock. The next span of that length takes one there, in whatever thread, and who takes the lock frees all.
 //!
 //! ```text
-//!  emptied ─▶ list ── the next lock, the list is long, or time to look for what has expired ─▶ dirty
+//!             ┌─ a new span of that length ─▶ span
+//!  emptied ─▶ list
+//!             └─ the next lock, much is listed, or time to look for what has expired ─▶ dirty
 //! ```
 //!
-//! So a mass of frees does not take the lock for each span or block. Everything that takes the lock finds the runs free, whatever it takes it for: nobody sees that they were
-//! listed. How many wait is bounded: together with what is dirty already they exceed the dirty bound by [`MOST`](crate::page::emptied_list::MOST) at most.
+//! So a mass of frees does not take the lock for each span or block, nor do threads whose spans come and go. Everything that takes the lock finds the runs free, whatever it takes it for: nobody sees that they were
+//! listed. How many wait is bounded: together with what is dirty already they exceed the dirty bound by [`MOST`] at most.
 //!
 //! Invariant: a listed run is in use for the page heap and nobody's otherwise: no block of it is out, a span has no entry in the page map and a large block's is
-//! [`Entry::CACHED`], and the link `next` of its record is the list's.
+//! [`Entry::CACHED`], and the link `older` of its record is the list's.
 
+use crate::page::allocation::Run;
 use crate::page::page_heap::{PageHeap, StateGuard};
-use crate::page::policy::large_cache_share::check_interval;
-use crate::page::runs::{Extent, FreeState};
+use crate::page::policy::large_cache_share::LISTED_MOST;
 use crate::page::state::State;
 use crate::span::{Entry, Kind, OwnedSpan, PageIndex, Span};
 use freestone_base::units::{Moment, Pages};
 use freestone_os::Os;
+
+/// The most pages that are listed: 12 MiB. Who frees them holds the lock for as many short steps.
+pub(super) const MOST: Pages = Pages(192);
+
+/// Of the dirty bound, one part in this many may be listed however much is dirty, up to the bound.
+const SHARE: u32 = 4;
 
 impl<O: Os> PageHeap<O> {
     /// Frees a span of which no block is out, as [`PageHeap::free_soon`].
@@ -31,9 +39,15 @@ impl<O: Os> PageHeap<O> {
     /// too: a program without a background thread may make no other call that does.
     pub(super) fn free_soon(&self, page: PageIndex, record: &Span, now: Moment) {
         record.dirty_since_ms.set(now.0);
-        let is_long = self.emptied.push(page, record);
-        let is_time = self.decay().is_some_and(|decay| self.emptied.begin_look(now, check_interval(decay)));
-        if is_long || is_time {
+        let pages = record.n_pages();
+        let is_span = record.kind.get() == Kind::Small && pages <= LISTED_MOST;
+        let has_room = self.emptied.count(pages);
+        self.emptied.put(page, if is_span { pages } else { Pages::ZERO }, record);
+        let is_time = self.is_time_to_empty(&self.emptied, now);
+        if is_time {
+            self.emptied.note_look(now);
+        }
+        if !has_room || is_time {
             self.finish(self.lock(), now);
         } else {
             self.ahead.note_dirtied();
@@ -41,29 +55,38 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
+    /// Takes a span of `pages` that is listed.
+    pub(super) fn take_emptied(&self, pages: Pages) -> Option<Run> {
+        let page = self.take_listed(&self.emptied, pages)?;
+        Some(Run { page, pages, zero: false })
+    }
+
     /// Takes the lock, and frees what is listed.
     pub(super) fn lock(&self) -> StateGuard<'_> {
-        let mut state = self.state.lock();
-        if !self.emptied.is_empty() {
+        let mut state = self.lock_beside_emptied();
+        if self.emptied.pages() != Pages::ZERO {
             self.free_emptied(&mut state);
         }
-        state.listed = self.freed.pages();
         state
     }
 
-    /// Frees what is listed. A thread that lists a span later sees what this one wrote before.
+    /// Takes the lock, and leaves what is listed: for who takes a dirty run if there is one.
+    pub(super) fn lock_beside_emptied(&self) -> StateGuard<'_> {
+        let mut state = self.state.lock();
+        state.listed = self.freed.pages() + self.emptied.pages();
+        state
+    }
+
+    /// Frees what is listed.
     pub(super) fn free_emptied(&self, state: &mut State) {
-        let mut next = self.emptied.take();
-        while let Some(page) = next.some() {
-            let record = state.runs.record(page);
-            next = record.next.get();
-            let free = FreeState::dirty(record.dirty_since(), record.is_huge.get());
-            if record.kind.get() == Kind::Large {
-                state.runs.set_entries(Extent::new(page, Pages(1)), Entry::NONE);
-            }
-            state.runs.free(page, free);
-        }
-        self.emptied.set_most(state.runs.counts().of(Kind::Dirty), state.dirty_bound(&self.settings));
+        let _ = self.free_listed(state, &self.emptied);
+    }
+
+    /// Sets how much may be listed: with what is dirty, as much as the bound, or a quarter more.
+    pub(super) fn bound_emptied(&self, state: &State) {
+        let (dirty, bound) = (state.runs.counts().of(Kind::Dirty), state.dirty_bound(&self.settings));
+        let most = bound.saturating_sub(dirty).max(Pages(bound.0 / SHARE)).min(MOST);
+        self.emptied.set_most(if dirty > bound { Pages::ZERO } else { most });
     }
 }
 

@@ -25,10 +25,10 @@
 //! Who takes a run out of a list has exclusive access to it, as who puts it had before. Records and entries of pages that were once in a run stay committed.
 
 use crate::page::allocation::Run;
-use crate::page::freed_runs::{LENGTHS, Numbers};
 use crate::page::large_list::LargeList;
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::large_cache_share::{FILLED, LISTED_MOST, check_interval};
+use crate::page::run_lists::{LENGTHS, Numbers, RunLists};
 use crate::page::runs::{Broken, Extent, FreeState, hold};
 use crate::page::state::State;
 use crate::span::{Entry, Kind, PageIndex};
@@ -47,7 +47,7 @@ impl<O: Os> PageHeap<O> {
     pub(crate) fn list_freed(&self, run: OwnedRun) -> Result<(), OwnedRun> {
         let (page, record, now) = (run.page(), self.record(&run), self.now());
         let pages = record.n_pages();
-        if pages > LISTED_MOST || !LargeList::has(None, record) || self.is_time_to_empty(now) {
+        if pages > LISTED_MOST || !LargeList::has(None, record) || self.is_time_to_empty(&self.freed, now) {
             return Err(run);
         }
         // The entry comes first: once the run is in a list, another thread may have it.
@@ -66,38 +66,50 @@ impl<O: Os> PageHeap<O> {
 
     /// Takes a run of `pages` out of its list for a large block.
     pub(crate) fn take_freed(&self, pages: Pages) -> Option<Run> {
-        // SAFETY: the page was in a list, so it has a record for good; the link is an atomic, which may be read whoever has the run by now.
-        let page = self.freed.take(pages, |page| unsafe { self.span(page) }.older())?;
+        let page = self.take_listed(&self.freed, pages)?;
         // SAFETY: the list gave the run to this thread alone; a run that was in use has an entry.
         unsafe { self.layout().map.set_one(page, Entry::LARGE) };
         Some(Run { page, pages, zero: false })
     }
 
-    /// Whether the lists are to be emptied because a part of the decay time has passed.
-    fn is_time_to_empty(&self, now: Moment) -> bool {
-        self.decay().is_some_and(|decay| self.freed.is_time(now, check_interval(decay)))
+    /// Takes a run of `pages` out of its list.
+    pub(super) fn take_listed(&self, lists: &RunLists, pages: Pages) -> Option<PageIndex> {
+        // SAFETY: the page was in a list, so it has a record for good; the link is an atomic, which may be read whoever has the run by now.
+        lists.take(pages, |page| unsafe { self.span(page) }.older())
+    }
+
+    /// Whether these lists are to be emptied because a part of the decay time has passed.
+    pub(super) fn is_time_to_empty(&self, lists: &RunLists, now: Moment) -> bool {
+        self.decay().is_some_and(|decay| lists.is_time(now, check_interval(decay)))
     }
 
     /// Empties the lists if it is time to.
     pub(super) fn check_freed(&self, state: &mut State, now: Moment) {
-        if self.is_time_to_empty(now) {
-            self.freed.note_emptied(now);
+        if self.is_time_to_empty(&self.freed, now) {
+            self.freed.note_look(now);
             let _ = self.empty_freed(state);
         }
     }
 
-    /// Empties the lists: their runs are dirty. Returns how many there were. A thread that leaves a run in a list later sees what this one wrote before.
+    /// Empties the lists: their runs are dirty. Returns how many there were.
     pub(super) fn empty_freed(&self, state: &mut State) -> Numbers {
+        self.free_listed(state, &self.freed)
+    }
+
+    /// Frees all runs in these lists. Returns how many there were. A thread that puts a run there later sees what this one wrote before.
+    pub(super) fn free_listed(&self, state: &mut State, lists: &RunLists) -> Numbers {
         let mut numbers = [0; LENGTHS];
-        for (n, (pages, first)) in numbers.iter_mut().zip(self.freed.take_all()) {
+        for (n, first) in numbers.iter_mut().zip(lists.take_all()) {
             let mut next = first;
             while let Some(page) = next.some() {
                 let record = state.runs.record(page);
                 next = record.older();
+                lists.subtract(record.n_pages());
                 let free = FreeState::dirty(record.dirty_since(), record.is_huge.get());
-                state.runs.set_entries(Extent::new(page, Pages(1)), Entry::NONE);
+                if record.kind.get() == Kind::Large {
+                    state.runs.set_entries(Extent::new(page, Pages(1)), Entry::NONE);
+                }
                 state.runs.free(page, free);
-                self.freed.subtract(pages);
                 *n += 1;
             }
         }

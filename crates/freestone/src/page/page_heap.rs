@@ -9,9 +9,8 @@
 
 use crate::config::Settings;
 use crate::page::address_range;
-use crate::page::emptied_list::Emptied;
-use crate::page::freed_runs::FreedRuns;
 use crate::page::page_stats::{Ahead, Purges};
+use crate::page::run_lists::RunLists;
 use crate::page::runs::Extent;
 use crate::page::state::State;
 use crate::page::watch::Watch;
@@ -53,8 +52,8 @@ pub(crate) struct PageHeap<O: Os> {
     pub(super) guards_ran_out: AtomicBool,
     pub(super) watch: Watch,
     pub(super) ahead: Ahead,
-    pub(super) emptied: Emptied,
-    pub(super) freed: FreedRuns,
+    pub(super) emptied: RunLists,
+    pub(super) freed: RunLists,
     pub(super) purges: Purges,
 }
 
@@ -105,8 +104,8 @@ impl<O: Os> PageHeap<O> {
             guards_ran_out: AtomicBool::new(false),
             watch: Watch::new(),
             ahead: Ahead::none(),
-            emptied: Emptied::new(),
-            freed: FreedRuns::new(),
+            emptied: RunLists::new(),
+            freed: RunLists::new(),
             purges: Purges::none(),
         }
     }

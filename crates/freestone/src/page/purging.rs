@@ -77,7 +77,7 @@ impl<O: Os> PageHeap<O> {
             self.empty_caches(state, now);
         }
         self.freed.set_most(state.basic_bound(&self.settings).min(bound.saturating_sub(beside_lists(state))));
-        self.emptied.set_most(state.runs.counts().of(Kind::Dirty), bound);
+        self.bound_emptied(state);
         let oldest = state.runs.oldest_dirty()?;
         let (age, is_huge) = {
             let record = state.runs.record(oldest.first);
@@ -207,6 +207,7 @@ impl<O: Os> PageHeap<O> {
         (state.n_waiting, state.closing) = (0, Pages::ZERO);
         let _ = self.empty_freed(&mut state);
         self.freed.forget_others();
+        self.emptied.forget_others();
         while let Some(run) = state.runs.abandoned_purge() {
             let is_huge = state.runs.record(run.extent().first).is_huge.get();
             state.runs.end_purge(run, FreeState::dirty(now, is_huge));

@@ -123,7 +123,7 @@ pub(crate) struct Span {
     pub n_free: Cell<u32>,
     /// Small: blocks in bins, in flight, or with the program.
     pub n_out: Cell<u32>,
-    /// Dirty: the next older dirty run, by its first page; `NONE` for none. Freed, but not to the page heap yet: the next run in its list (`FreedRuns`), likewise.
+    /// Dirty: the next older dirty run, by its first page; `NONE` for none. Freed, but not to the page heap yet: the next run in its list (`RunLists`), likewise.
     older: AtomicU32,
     /// Dirty: the next younger one, likewise.
     pub younger: Cell<PageIndex>,

@@ -2,7 +2,7 @@ use super::*;
 use crate::config::key;
 use crate::page::Prefers;
 use crate::page::ahead::RunsAhead;
-use crate::page::emptied_list::MOST;
+use crate::page::emptied::MOST;
 use crate::page::page_heap::OwnedRun;
 use crate::page::runs::Extent;
 use crate::page::tests::{HandedOut, world_that_stays_dirty};
@@ -24,7 +24,7 @@ fn free(world: &World, run: Extent) {
 fn listed(world: &World) -> u32 {
     let state = world.shared.pages.state.lock();
     let (small, emptied) = (state.runs.counts().of(Kind::Small), &world.shared.pages.emptied);
-    if emptied.is_empty() { 0 } else { small.0.min(emptied.pages()) }
+    small.0.min(emptied.pages().0)
 }
 
 proptest! {

@@ -1,4 +1,5 @@
-//! Runs of large blocks that were freed, by length, in lists that all threads share ([`freed`](crate::page::freed)).
+//! Runs that are free, but not in the page heap yet, in lists by length that all threads share: freed large blocks ([`freed`](crate::page::freed)), and emptied
+//! spans ([`emptied`](crate::page::emptied)).
 //!
 //! Threads: any thread puts and takes, without the page heap's lock. One that has taken a run out of a list has exclusive access to it.
 
@@ -8,7 +9,7 @@ use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_base::tagged_stack::TaggedStack;
 use freestone_base::units::{Millis, Moment, Pages};
 
-/// One for each length in pages, 0 included, of which there is none.
+/// One for each length in pages, and 0: for runs that are not taken one by one.
 pub(super) const LENGTHS: usize = LISTED_MOST.0 as usize + 1;
 
 /// Numbers of runs, by length.
@@ -16,30 +17,35 @@ pub(super) type Numbers = [u32; LENGTHS];
 
 /// See the module header.
 #[derive(Debug)]
-pub(super) struct FreedRuns {
+pub(super) struct RunLists {
     lists: [TaggedStack; LENGTHS],
     /// Pages of all, and of those that are about to be put.
     pages: AtomicU32,
     /// How many there may be.
     most: AtomicU32,
-    /// When all were last given to the page heap because time had passed.
-    emptied_ms: AtomicU32,
+    /// When a thread last looked for what has expired.
+    looked_ms: AtomicU32,
 }
 
-impl FreedRuns {
-    /// None, and none may be put before [`FreedRuns::set_most`].
+impl RunLists {
+    /// None, and there is room for none before [`RunLists::set_most`].
     pub(super) const fn new() -> Self {
         Self {
             lists: [const { TaggedStack::new() }; LENGTHS],
             pages: AtomicU32::new(0),
             most: AtomicU32::new(0),
-            emptied_ms: AtomicU32::new(0),
+            looked_ms: AtomicU32::new(0),
         }
     }
 
-    /// Counts a run of `pages` that is about to be put; `false` if there are enough.
+    /// Counts a run of `pages` that is about to be put. Returns whether there is room for it.
+    pub(super) fn count(&self, pages: Pages) -> bool {
+        self.pages.fetch_add(pages.0, Ordering::Relaxed) + pages.0 <= self.most.load(Ordering::Relaxed)
+    }
+
+    /// Counts a run of `pages` that is about to be put; `false` if there is no room for it.
     pub(super) fn make_room(&self, pages: Pages) -> bool {
-        let has_room = self.pages.fetch_add(pages.0, Ordering::Relaxed) + pages.0 <= self.most.load(Ordering::Relaxed);
+        let has_room = self.count(pages);
         if !has_room {
             self.subtract(pages);
         }
@@ -51,7 +57,7 @@ impl FreedRuns {
         self.pages.fetch_sub(pages.0, Ordering::Relaxed);
     }
 
-    /// Puts the run of `pages` at `page`, which was counted. From then on any thread may have it.
+    /// Puts the run at `page`, which was counted, into the list of runs of `pages`; 0 is for runs that are not taken one by one. From then on any thread may have it.
     pub(super) fn put(&self, page: PageIndex, pages: Pages, record: &Span) {
         if let Some(list) = self.lists.get(pages.0 as usize) {
             list.push(page.0, |next| record.set_older(PageIndex(next)));
@@ -66,8 +72,8 @@ impl FreedRuns {
     }
 
     /// Takes the list of each length: its first run, which links to the next, or `NONE`. They stay counted.
-    pub(super) fn take_all(&self) -> impl Iterator<Item = (Pages, PageIndex)> {
-        (0..).map(Pages).zip(&self.lists).map(|(pages, list)| (pages, PageIndex(list.take())))
+    pub(super) fn take_all(&self) -> impl Iterator<Item = PageIndex> {
+        self.lists.iter().map(|list| PageIndex(list.take()))
     }
 
     /// The list of each length: its first run, which links to the next, or `NONE`. For checks, while no other thread uses the lists.
@@ -85,14 +91,14 @@ impl FreedRuns {
         self.most.store(most.0, Ordering::Relaxed);
     }
 
-    /// Whether `period` has passed since [`FreedRuns::note_emptied`].
+    /// Whether it is time to look for what has expired, `period` after the last look.
     pub(super) fn is_time(&self, now: Moment, period: Millis) -> bool {
-        now.since(Moment(self.emptied_ms.load(Ordering::Relaxed))) >= period
+        now.since(Moment(self.looked_ms.load(Ordering::Relaxed))) >= period
     }
 
-    /// Notes that all are given to the page heap because time has passed.
-    pub(super) fn note_emptied(&self, now: Moment) {
-        self.emptied_ms.store(now.0, Ordering::Relaxed);
+    /// Notes that a thread looks for what has expired.
+    pub(super) fn note_look(&self, now: Moment) {
+        self.looked_ms.store(now.0, Ordering::Relaxed);
     }
 
     /// In a forked child, with the lists empty: forgets what threads of the parent were about to put.
