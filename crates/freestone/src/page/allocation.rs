@@ -107,7 +107,6 @@ impl<O: Os> PageHeap<O> {
         let request = Request { pages, piece: pages, kind, align, room: pages, is_huge: huge.is_some() };
         let searched = request.searched()?;
         let mut state = self.lock_beside_emptied();
-        self.bound_emptied(&state);
         let mut were = [0; LENGTHS];
         let takes_clean = prefers == Prefers::Clean && state.runs.find_clean(searched).is_some();
         if takes_clean {
@@ -118,6 +117,9 @@ impl<O: Os> PageHeap<O> {
                 self.note_reuse(&mut state);
             }
             let run = self.take(&mut state, page, request);
+            if kind == Kind::Small {
+                self.bound_emptied(&state);
+            }
             if kind == Kind::Large && more > 0 {
                 self.fill(&mut state, wanted, &were);
             }

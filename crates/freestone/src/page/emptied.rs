@@ -8,7 +8,7 @@
 //! ```
 //!
 //! So a mass of frees does not take the lock for each span or block, nor do threads whose spans come and go. Everything that takes the lock finds the runs free, whatever it takes it for: nobody sees that they were
-//! listed. How many wait is bounded: together with what is dirty already they exceed the dirty bound by [`MOST`] at most.
+//! listed. How many wait is bounded: with what is dirty, and in the lists of freed runs, they exceed the dirty bound by a quarter of it at most.
 //!
 //! Invariant: a listed run is in use for the page heap and nobody's otherwise: no block of it is out, a span has no entry in the page map and a large block's is
 //! [`Entry::CACHED`], and the link `older` of its record is the list's.
@@ -24,7 +24,7 @@ use freestone_os::Os;
 /// The most pages that are listed: 12 MiB. Who frees them holds the lock for as many short steps.
 pub(super) const MOST: Pages = Pages(192);
 
-/// Of the dirty bound, one part in this many may be listed however much is dirty, up to the bound.
+/// Of the dirty bound, one part in this many may be listed in any case.
 const SHARE: u32 = 4;
 
 impl<O: Os> PageHeap<O> {
@@ -82,10 +82,10 @@ impl<O: Os> PageHeap<O> {
         let _ = self.free_listed(state, &self.emptied);
     }
 
-    /// Sets how much may be listed: with what is dirty, as much as the bound, or a quarter more.
+    /// Sets how much may be listed: with what is dirty, and in the lists of freed runs, as much as the bound, but a quarter of it in any case; nothing if more than that is dirty.
     pub(super) fn bound_emptied(&self, state: &State) {
         let (dirty, bound) = (state.runs.counts().of(Kind::Dirty), state.dirty_bound(&self.settings));
-        let most = bound.saturating_sub(dirty).max(Pages(bound.0 / SHARE)).min(MOST);
+        let most = bound.saturating_sub(dirty + self.freed.pages()).max(Pages(bound.0 / SHARE)).min(MOST);
         self.emptied.set_most(if dirty > bound { Pages::ZERO } else { most });
     }
 }

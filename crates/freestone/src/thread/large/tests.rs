@@ -34,7 +34,7 @@ fn dirty_memory_is_bounded_by_amount_and_by_age() {
     assert_eq!(world.os().purged_bytes(), 0);
     blocks.into_iter().for_each(|block| free(heap, block));
     let dirty = world.shared.pages.stats().dirty_pages << PAGE_BYTES_LOG2;
-    assert!(dirty <= 16 << 20, "{dirty} bytes are dirty, more than the bound");
+    assert!(dirty <= (16 + 4) << 20, "{dirty} bytes are dirty, more than the bound and what may be listed beside it");
     assert!(world.os().purged_bytes() >= 20 << 20);
     world.os().advance_ms(2000);
     free(heap, heap.allocate(mebibyte, 1).start);
