@@ -41,6 +41,12 @@ fn a_process_that_may_only_map_allocates_and_frees_as_usual() {
     run("all_refused", &[], succeeds);
 }
 
+/// Many ranges go back with one call, until a filter refuses it; then one by one.
+#[test]
+fn memory_goes_back_also_when_the_call_for_many_ranges_is_refused_from_some_time_on() {
+    run("refused_later", &[], succeeds);
+}
+
 #[test]
 fn in_a_sandbox_only_memory_and_futex_calls_follow_the_first_allocation() {
     run("killed", &[("FREESTONE_SANDBOX", "on")], succeeds);

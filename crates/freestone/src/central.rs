@@ -24,6 +24,7 @@ use crate::page::PageHeap;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::blocks::{self, Home, Refused};
 use crate::span::free_node::{self, Chain};
+use crate::span::os_pages::EmptyStretches;
 use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages};
 use crate::usage::Usage;
 use core::ffi::c_void;
@@ -147,10 +148,13 @@ impl CentralLists {
         let is_empty = span.n_out.get() == 0;
         self.relist(&lists, class, &span, was_full, is_empty);
         if !is_empty
-            && usage.exceeds_bound_in_spans(&pages.settings)
+            && usage.exceeds_bound_in_spans(&pages.settings, false)
             && os_pages::has_emptied_a_page(&span, index, pages.os().os_page_bytes())
         {
-            usage.add_free_in_spans(-i64::from(release_os_pages(pages, &span)) * block_bytes);
+            let mut stretches = EmptyStretches::new();
+            usage.add_free_in_spans(-i64::from(release_os_pages(pages, &span, &mut stretches)) * block_bytes);
+            // Under the lock: afterwards another thread may carve them.
+            pages.purge_inside(&mut stretches);
         }
         drop(lists);
         if is_empty {
@@ -249,9 +253,15 @@ fn free_empty_span<O: Os>(pages: &PageHeap<O>, usage: &Usage, span: OwnedSpan<'_
     pages.free_span(span);
 }
 
-/// Gives the OS pages of a small span in which no block is out back to the operating system. Returns how many blocks are no longer free for it.
-pub(crate) fn release_os_pages<O: Os>(pages: &PageHeap<O>, span: &OwnedSpan<'_>) -> u32 {
-    os_pages::release_pages(span, pages.os().os_page_bytes(), |stretch| pages.purge_inside(stretch))
+/// Collects the OS pages of a small span in which no block is out, to give them back to the operating system, and gives back what was collected before if
+/// there is no room left. Returns how many blocks are no longer free for it.
+#[inline(never)]
+pub(crate) fn release_os_pages<'a, O: Os>(
+    pages: &PageHeap<O>,
+    span: &OwnedSpan<'a>,
+    stretches: &mut EmptyStretches<'a>,
+) -> u32 {
+    os_pages::release_pages(span, pages.os().os_page_bytes(), stretches, |full| pages.purge_inside(full))
 }
 
 #[cfg(test)]

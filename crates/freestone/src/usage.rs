@@ -66,11 +66,11 @@ impl Usage {
         self.free_in_spans.load(Ordering::Relaxed)
     }
 
-    /// Whether more is free inside spans than the dirty bound allows for what is live.
+    /// Whether more is free inside spans than the dirty bound allows for what is live; or than half of that if it `was_more` than all.
     #[must_use]
-    pub(crate) fn exceeds_bound_in_spans(&self, settings: &Settings) -> bool {
+    pub(crate) fn exceeds_bound_in_spans(&self, settings: &Settings, was_more: bool) -> bool {
         let or_zero = |bytes: &AtomicI64| u64::try_from(bytes.load(Ordering::Relaxed)).unwrap_or(0);
-        or_zero(&self.free_in_spans) > settings.dirty_bound_bytes(or_zero(&self.live_bytes))
+        or_zero(&self.free_in_spans) > settings.dirty_bound_bytes(or_zero(&self.live_bytes)) >> u32::from(was_more)
     }
 
     /// Adds to the bytes the program holds, and raises the peak if the sum passes it. The sum may be negative for a moment: one thread

@@ -162,6 +162,21 @@ pub enum GuardBy {
     Rights,
 }
 
+/// Memory that starts at an address. The layout is that of C's `struct iovec`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub struct MemoryRange {
+    /// The first byte.
+    pub start: *mut u8,
+    /// The length.
+    pub bytes: usize,
+}
+
+impl MemoryRange {
+    /// Nothing.
+    pub const EMPTY: Self = Self { start: core::ptr::null_mut(), bytes: 0 };
+}
+
 /// How memory gets its OS pages before it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefault {
@@ -222,6 +237,16 @@ pub unsafe trait Os: Sync {
     /// # Safety
     /// - The range is committed and made of whole OS pages, and its contents are not needed.
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno>;
+
+    /// Purges the first ranges, as many as the kernel takes with one call (Linux 6.15: all, if it refuses none). Returns how many; none only if it refused the
+    /// first, of which a part may have been given back.
+    ///
+    /// # Safety
+    /// - As for [`Os::purge`], for each range.
+    unsafe fn purge_first(&self, ranges: &[MemoryRange]) -> usize {
+        // SAFETY: the first range is committed and made of whole OS pages, and its contents are not needed.
+        ranges.first().map_or(0, |range| usize::from(unsafe { self.purge(range.start, range.bytes) }.is_ok()))
+    }
 
     /// Lets the kernel take the memory when it runs short: at any moment between now and the next write. Until then it stays dirty.
     ///

@@ -5,11 +5,12 @@
 //! Every mapping is made where nothing else is mapped (`MAP_FIXED_NOREPLACE`), so committing cannot replace memory of the program. The other calls
 //! change memory that was committed here, by the contract of [`Os`].
 
-use crate::{Errno, GuardBy, NotMoved, Os, Prefault, cgroup, clock, process};
+use crate::{Errno, GuardBy, MemoryRange, NotMoved, Os, Prefault, cgroup, clock, process};
+use answer::Answer;
 use core::ptr;
 #[cfg(not(shuttle))]
 use freestone_base::sync::AtomicU32;
-use freestone_base::sync::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicUsize, Ordering};
 use freestone_base::{align, ptr as address};
 use rustix::fd::{BorrowedFd, RawFd};
 use rustix::io::Errno as KernelErrno;
@@ -68,44 +69,6 @@ const RANGE_ALIGN: usize = freestone_base::units::PAGE_BYTES;
 /// The kernel does not know the advice that populates memory (before Linux 5.14).
 static CANNOT_POPULATE: AtomicBool = AtomicBool::new(false);
 
-/// Whether purged memory reads as zero: see [`Linux::purge_zeroes`].
-static PURGED: AtomicU8 = AtomicU8::new(UNKNOWN);
-/// It is not known yet.
-const UNKNOWN: u8 = 0;
-const YES: u8 = 1;
-const NO: u8 = 2;
-
-/// The largest OS page that a kernel has.
-const OS_PAGE_MOST: usize = if cfg!(target_arch = "x86_64") { 4096 } else { 65536 };
-
-/// What purging is tried on: OS pages of the program's own, because what is purged may have guards, and where address space is used up nothing can be
-/// mapped.
-#[cfg_attr(target_arch = "x86_64", repr(align(4096)))]
-#[cfg_attr(not(target_arch = "x86_64"), repr(align(65536)))]
-struct Probe([AtomicUsize; OS_PAGE_MOST / size_of::<usize>()]);
-
-static PROBE: Probe = Probe([const { AtomicUsize::new(0) }; OS_PAGE_MOST / size_of::<usize>()]);
-
-/// Finds out whether purged memory reads as zero. If another thread tries that at the same moment, or the kernel refuses, the next purge tries again.
-fn try_purging() {
-    let bytes = process::os_page_bytes();
-    let [word, ..] = &PROBE.0;
-    if bytes > OS_PAGE_MOST {
-        return;
-    }
-    // No other thread that is here writes this address.
-    let mark = ptr::from_ref(&bytes).addr();
-    word.store(mark, Ordering::Relaxed);
-    // SAFETY: the page has nothing but what threads in this function write, who expect that it vanishes.
-    if unsafe { madvise(ptr::from_ref(&PROBE).cast_mut().cast(), bytes, Advice::LinuxDontNeed) }.is_ok() {
-        match word.load(Ordering::Relaxed) {
-            0 => PURGED.store(YES, Ordering::Relaxed),
-            left if left == mark => PURGED.store(NO, Ordering::Relaxed),
-            _ => {}
-        }
-    }
-}
-
 impl From<KernelErrno> for Errno {
     fn from(errno: KernelErrno) -> Self {
         Self(errno.raw_os_error())
@@ -156,11 +119,13 @@ unsafe impl Os for Linux {
     }
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
-        if PURGED.load(Ordering::Relaxed) == UNKNOWN {
-            try_purging();
-        }
-        // SAFETY: the contents of the range are not needed.
-        unsafe { madvise(at.cast(), bytes, Advice::LinuxDontNeed) }.map_err(Errno::from)
+        // SAFETY: the range is committed and made of whole OS pages, and its contents are not needed.
+        unsafe { purge::one(MemoryRange { start: at, bytes }) }
+    }
+
+    unsafe fn purge_first(&self, ranges: &[MemoryRange]) -> usize {
+        // SAFETY: the ranges are committed and made of whole OS pages, and their contents are not needed.
+        unsafe { purge::first(ranges) }
     }
 
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
@@ -169,7 +134,7 @@ unsafe impl Os for Linux {
     }
 
     fn purge_zeroes(&self) -> bool {
-        PURGED.load(Ordering::Relaxed) == YES
+        purge::zeroes()
     }
 
     unsafe fn relocate(&self, from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), NotMoved> {
@@ -209,13 +174,12 @@ unsafe impl Os for Linux {
     }
 
     fn gives_huge_pages_unasked(&self) -> bool {
-        static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
-        let answer = ANSWER.load(Ordering::Relaxed);
-        if answer != UNKNOWN {
-            return answer == YES;
+        static ANSWER: Answer = Answer::new();
+        if let Some(answer) = ANSWER.get() {
+            return answer;
         }
         let Ok(found) = huge_pages::unasked() else { return false };
-        ANSWER.store(if found { YES } else { NO }, Ordering::Relaxed);
+        ANSWER.set(found);
         found
     }
 
@@ -331,9 +295,11 @@ fn find_gap(bytes: usize) -> Option<*mut u8> {
     Some(address::from_exposed(align::up(got.addr(), freestone_base::units::PAGE_BYTES)))
 }
 
+mod answer;
 pub(crate) mod guards;
 mod huge_pages;
 pub(crate) mod process_facts;
+mod purge;
 mod relocate;
 mod scheduling;
 

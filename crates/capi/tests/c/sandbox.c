@@ -49,6 +49,42 @@ static char *made(char *block, size_t size) {
     return memset(block, (int)(size & 0xff), size);
 }
 
+/* Resident memory in MiB. */
+static long resident_mib(void) {
+    FILE *statm = fopen("/proc/self/statm", "r");
+    long pages = 0;
+    if (!statm || fscanf(statm, "%*d %ld", &pages) != 1) {
+        fail("the resident memory cannot be read");
+    }
+    fclose(statm);
+    return pages * sysconf(_SC_PAGESIZE) / (long)MIB;
+}
+
+/* A burst of 64 MiB in small blocks of which every 40th stays for a while, so that OS pages in many places go back. Most of them have gone before the
+   last blocks are freed, if that is to be checked. */
+static void burst(int checks) {
+    enum { BURST = 64 << 10 };
+    static char *all[BURST];
+    for (size_t at = 0; at < BURST; at++) {
+        all[at] = made(malloc(1024), 1024);
+        all[at][0] = all[at][1023] = (char)at;
+    }
+    for (size_t at = 0; at < BURST; at++) {
+        if (at % 40) {
+            free(all[at]);
+        }
+    }
+    if (checks && resident_mib() > 40) {
+        fail("the memory of a burst does not go back");
+    }
+    for (size_t at = 0; at < BURST; at += 40) {
+        if (all[at][0] != (char)at || all[at][1023] != (char)at) {
+            fail("a live block has lost its contents");
+        }
+        free(all[at]);
+    }
+}
+
 /* Work that makes every system call sooner or later: many small blocks, large ones that are allocated, grown and freed, more than 32 MiB in all. */
 static void work(void) {
     static char *kept[2000];
@@ -79,6 +115,7 @@ static void work(void) {
     for (size_t at = 0; at < LENGTH(kept); at++) {
         free(kept[at]);
     }
+    burst(0);
 }
 
 static const long FEW[] = {SYS_mmap, SYS_munmap, SYS_madvise, SYS_futex, SYS_write, SYS_exit_group};
@@ -110,6 +147,7 @@ static int each_refused(char *self, unsigned error) {
         {"sched_yield", SYS_sched_yield}, {"clock_gettime", SYS_clock_gettime}, {"futex", SYS_futex},
         {"clone", SYS_clone},             {"clone3", SYS_clone3},             {"prctl", SYS_prctl},
         {"getpid", SYS_getpid},           {"rt_sigprocmask", SYS_rt_sigprocmask},
+        {"process_madvise", SYS_process_madvise},
     };
     for (size_t at = 0; at < LENGTH(CALLS); at++) {
         pid_t child = fork();
@@ -145,6 +183,13 @@ int main(int argc, char **argv) {
     if (!strcmp(part, "all_refused")) {
         filter(FEWEST, LENGTH(FEWEST), SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | EPERM);
         work();
+        _exit(0);
+    }
+    if (!strcmp(part, "refused_later")) {
+        static const long call = SYS_process_madvise;
+        burst(1);
+        filter(&call, 1, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW);
+        burst(1);
         _exit(0);
     }
     if (!strcmp(part, "killed")) {

@@ -120,11 +120,11 @@ fn a_span_with_no_block_out_goes_to_the_page_heap_when_it_is_abandoned() {
     let world = World::new(OS_PAGE_BYTES);
     world.set(key::DIRTY_MAX, "0");
     let span = span_with(&world, class_of(1024), 0);
-    assert!(world.shared.usage.exceeds_bound_in_spans(world.shared.settings()));
+    assert!(world.shared.usage.exceeds_bound_in_spans(world.shared.settings(), false));
     abandon(&world, &span);
     assert_eq!((small_pages(&world), listed(&world, span.class)), (0, Vec::new()));
     // What was free in the span is no longer counted.
-    assert!(!world.shared.usage.exceeds_bound_in_spans(world.shared.settings()));
+    assert!(!world.shared.usage.exceeds_bound_in_spans(world.shared.settings(), false));
     assert_eq!(world.check(), Ok(()));
 }
 

@@ -7,7 +7,7 @@
 use crate::config::Purge;
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::page_stats::PageStats;
-use crate::page::policy::purge_bound::{self, AGE_GROUPS, Due, PIECE_MOST};
+use crate::page::policy::purge_bound::{self, AGE_GROUPS, Due, PIECE_MOST, RUNS_AT_ONCE};
 use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
 use crate::span::Kind;
@@ -21,11 +21,7 @@ const WAIT_MOST: Millis = Millis(1000);
 /// Large blocks that take fewer clean pages than 1 MiB have nothing purged in exchange: there are many of them, and they fit what is dirty soon.
 const EXCHANGED_LEAST: Pages = Pages(16);
 
-/// The most runs that are taken out at once, so that the lock is taken once for all. They are on the stack of the thread that purges: more would touch another
-/// OS page of the stack of each.
-const AT_ONCE: usize = 16;
-
-/// About the most pages of them, 4 MiB: no thread can use them meanwhile.
+/// About the most pages that are taken out at once, 4 MiB: no thread can use them meanwhile.
 const AT_ONCE_PAGES: Pages = Pages(64);
 
 /// A run that was taken out to be purged.
@@ -47,7 +43,7 @@ impl<O: Os> PageHeap<O> {
         state.check_caches(&self.settings, now);
         self.check_freed(&mut state, now);
         while let Some(first) = self.next_due(&mut state, now) {
-            let (mut runs, mut pages, mut due) = ([const { None }; AT_ONCE], Pages::ZERO, Some(first));
+            let (mut runs, mut pages, mut due) = ([const { None }; RUNS_AT_ONCE], Pages::ZERO, Some(first));
             for place in &mut runs {
                 if due.is_none() && pages < AT_ONCE_PAGES {
                     due = self.next_due(&mut state, now);
@@ -149,10 +145,11 @@ impl<O: Os> PageHeap<O> {
     /// Purges runs without the lock, and puts them back.
     fn purge_taken<'a>(&'a self, state: StateGuard<'a>, runs: &mut [Option<Taken>], now: Moment) -> StateGuard<'a> {
         drop(state);
-        for taken in runs.iter_mut().flatten() {
-            let purged = self.purge_memory(&taken.run);
-            self.purges.count(purged, taken.bytes);
-            if purged && self.settings.purge() == Purge::DontNeed && self.os.purge_zeroes() {
+        let gone = self.purge_memory(runs.iter().flatten().map(|taken| &taken.run));
+        for (at, taken) in runs.iter_mut().flatten().enumerate() {
+            let has_gone = gone >> at & 1 == 1;
+            self.purges.count(has_gone, taken.bytes);
+            if has_gone && self.settings.purge() == Purge::DontNeed && self.os.purge_zeroes() {
                 taken.is_huge = taken.is_huge && !self.forget_huge_pages(&taken.run);
                 taken.kind = Kind::Clean;
             }

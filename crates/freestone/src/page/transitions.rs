@@ -15,13 +15,14 @@
 use crate::config::{self, Purge, Thp};
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::held_back::{BLOCKS_MOST, Held};
+use crate::page::policy::purge_bound::RUNS_AT_ONCE;
 use crate::page::runs::{Extent, FreeState, PurgingRun, Runs};
 use crate::page::state::State;
 use crate::span::Kind;
-use crate::span::os_pages::EmptyStretch;
+use crate::span::os_pages::EmptyStretches;
 use core::slice;
 use freestone_base::units::Pages;
-use freestone_os::{Errno, NotMoved, Os, Prefault};
+use freestone_os::{Errno, MemoryRange, NotMoved, Os, Prefault};
 
 impl<O: Os> PageHeap<O> {
     /// The first byte of pages.
@@ -141,33 +142,54 @@ impl<O: Os> PageHeap<O> {
         let _ = unsafe { self.os.prefault(self.start(tail), tail.bytes(), Prefault::Populate) };
     }
 
-    /// Gives the memory of a run back, without the lock. Returns whether the kernel took it.
-    pub(super) fn purge_memory(&self, run: &PurgingRun) -> bool {
-        let pages = run.extent();
-        // SAFETY: The run was dirty, hence mapped and free, and was taken out for this thread to purge.
-        unsafe { self.purge_range(self.start(pages), pages.bytes()) }
+    /// Gives the memory of at most [`RUNS_AT_ONCE`] runs back, without the lock. Returns a bit for each that the kernel took, the lowest for the first.
+    pub(super) fn purge_memory<'r>(&self, runs: impl Iterator<Item = &'r PurgingRun>) -> u32 {
+        let (mut ranges, mut n) = ([MemoryRange::EMPTY; RUNS_AT_ONCE], 0);
+        for (place, run) in ranges.iter_mut().zip(runs) {
+            *place = MemoryRange { start: self.start(run.extent()), bytes: run.extent().bytes() };
+            n += 1;
+        }
+        // SAFETY: The runs were dirty, hence mapped and free, and were taken out for this thread to purge.
+        unsafe { self.purge_ranges(ranges.get(..n).unwrap_or_default()) }
     }
 
-    /// Gives memory inside a small span back. `false` if the kernel would not take it.
-    pub(crate) fn purge_inside(&self, stretch: EmptyStretch) -> bool {
-        let bytes = stretch.bytes();
-        // SAFETY: The stretch lies in a span in use, so it is mapped; it is made of whole OS pages, and no block in it is out.
-        let purged = unsafe { self.purge_range(stretch.start(), bytes) };
-        self.purges.count(purged, bytes);
-        purged
+    /// Gives memory inside small spans of the caller's back, and forgets what was collected for that.
+    pub(crate) fn purge_inside(&self, stretches: &mut EmptyStretches<'_>) {
+        // SAFETY: The stretches lie in spans in use, so they are mapped; they are made of whole OS pages, and no block in them is out.
+        let gone = unsafe { self.purge_ranges(stretches.ranges()) };
+        for (at, range) in stretches.ranges().iter().enumerate() {
+            let has_gone = gone >> at & 1 == 1;
+            self.purges.count(has_gone, range.bytes);
+            if !has_gone {
+                stretches.note_kept(at);
+            }
+        }
+        stretches.clear();
     }
 
-    /// Gives a range back as the option `purge` says. Returns whether the kernel took it.
+    /// Gives at most 32 ranges back as the option `purge` says. Returns a bit for each that the kernel took, the lowest for the first.
     ///
     /// # Safety
-    /// - The range is mapped, made of whole OS pages, and its contents are not needed.
-    unsafe fn purge_range(&self, start: *mut u8, bytes: usize) -> bool {
-        match self.settings.purge() {
-            // SAFETY: The range is mapped, made of whole OS pages, and its contents are not needed, by this function's contract.
-            Purge::DontNeed => unsafe { self.os.purge(start, bytes) }.is_ok(),
-            // SAFETY: As above.
-            Purge::Free => unsafe { self.os.purge_lazily(start, bytes) }.is_ok(),
+    /// - The ranges are mapped, made of whole OS pages, and their contents are not needed.
+    #[cold]
+    unsafe fn purge_ranges(&self, ranges: &[MemoryRange]) -> u32 {
+        // A sandbox may refuse the call for several.
+        let most = if self.settings.sandbox() { 1 } else { ranges.len() };
+        let (mut at, mut gone) = (0, 0);
+        while let Some(&first) = ranges.get(at) {
+            let n = match self.settings.purge() {
+                Purge::DontNeed => {
+                    let next = ranges.get(at..ranges.len().min(at + most)).unwrap_or_default();
+                    // SAFETY: The ranges are mapped, made of whole OS pages, and their contents are not needed, by this function's contract.
+                    unsafe { self.os.purge_first(next) }
+                }
+                // SAFETY: As above.
+                Purge::Free => usize::from(unsafe { self.os.purge_lazily(first.start, first.bytes) }.is_ok()),
+            };
+            gone |= (((1_u64 << n) - 1) << at) as u32;
+            at += n.max(1);
         }
+        gone
     }
 }
 

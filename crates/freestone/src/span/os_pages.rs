@@ -1,8 +1,8 @@
-//! Purging the OS pages of a small span in which no block is out.
+//! Which OS pages of small spans go back: those in which no block is out.
 //!
 //! ```text
 //! OS pages   0        1        2        3               Page 1: all blocks that start or end in it are free.
-//!          ┌────────┬────────┬────────┬────────┬──      It is purged, and its blocks become uncarved.
+//!          ┌────────┬────────┬────────┬────────┬──      It goes back, and its blocks are uncarved again.
 //! blocks   │ out │ free │ free │ free │ out    │
 //! ```
 
@@ -11,6 +11,7 @@ use crate::span::blocks::{carve_bytes, is_free, n_blocks, span_bytes};
 use crate::span::{OwnedSpan, Span};
 use core::cell::Cell;
 use core::ops::Range;
+use freestone_os::MemoryRange;
 
 /// OS pages are purged one by one when at most one in this many of their span's blocks is out: a fuller span needs them again soon.
 const MOSTLY_FREE: u32 = 2;
@@ -21,24 +22,52 @@ pub(crate) fn is_mostly_free(span: &Span) -> bool {
     span.n_out.get() <= n_blocks(span) as u32 / MOSTLY_FREE
 }
 
-/// OS pages of an owned span in which no block is out: their contents are not needed. Only [`release_pages`] makes one.
+/// The most stretches that go back together. They are on the stack of the thread that purges.
+const AT_ONCE: usize = 32;
+
+/// OS pages of owned spans in which no block is out, collected so that they go back together: their contents are not needed. Only [`release_pages`] adds
+/// some.
 #[derive(Debug)]
-pub(crate) struct EmptyStretch {
-    start: *mut u8,
-    bytes: usize,
+pub(crate) struct EmptyStretches<'a> {
+    ranges: [MemoryRange; AT_ONCE],
+    /// The span that each of them lies in.
+    spans: [Option<&'a Span>; AT_ONCE],
+    len: usize,
 }
 
-impl EmptyStretch {
-    /// Its first byte.
+impl<'a> EmptyStretches<'a> {
+    /// None.
     #[must_use]
-    pub(crate) fn start(&self) -> *mut u8 {
-        self.start
+    pub(crate) const fn new() -> Self {
+        Self { ranges: [MemoryRange::EMPTY; AT_ONCE], spans: [None; AT_ONCE], len: 0 }
     }
 
-    /// Its length in bytes, whole OS pages.
+    /// Each of them: whole OS pages.
     #[must_use]
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+    pub(crate) fn ranges(&self) -> &[MemoryRange] {
+        self.ranges.get(..self.len).unwrap_or_default()
+    }
+
+    /// Notes that the kernel did not take one of them: its span may have memory where nothing is carved.
+    pub(crate) fn note_kept(&self, at: usize) {
+        if let Some(&Some(span)) = self.spans.get(at) {
+            span.fresh_has_memory.set(true);
+        }
+    }
+
+    /// Forgets all: they have gone back, or were kept.
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Adds one; `false` if there is no place left.
+    fn push(&mut self, range: MemoryRange, span: &'a Span) -> bool {
+        let (Some(place), Some(of)) = (self.ranges.get_mut(self.len), self.spans.get_mut(self.len)) else {
+            return false;
+        };
+        (*place, *of) = (range, Some(span));
+        self.len += 1;
+        true
     }
 }
 
@@ -127,43 +156,37 @@ fn clear_bits(bitmap: &[Cell<u64>], bits: Range<usize>) {
     }
 }
 
-/// Purges the OS pages in which no block is out: the free blocks that start in them become uncarved again. A free block that starts
-/// before and ends in such a page stays free; only the contents of its tail are lost. `purge` is called with each stretch and says whether
-/// the kernel took it; what it did not take stays as it was. Returns the number of blocks that are no longer free.
-pub(crate) fn release_pages(
-    span: &OwnedSpan<'_>,
+/// Collects the OS pages of a span in which no block is out: the free blocks that start in them are uncarved again. A free block that starts before such
+/// a page and ends in it stays free; only the contents of its tail are lost. `purge` is to give back what was collected, and is called when no more
+/// fits. Returns the number of blocks that are no longer free.
+pub(crate) fn release_pages<'a>(
+    span: &OwnedSpan<'a>,
     os_page_bytes: usize,
-    mut purge: impl FnMut(EmptyStretch) -> bool,
+    stretches: &mut EmptyStretches<'a>,
+    mut purge: impl FnMut(&mut EmptyStretches<'a>),
 ) -> u32 {
     let units = Units::of(span, os_page_bytes);
-    let (mut at, mut released, mut all_went) = (0, 0, true);
-    while at < units.len {
-        let from = at;
-        while at < units.len && units.can_go(at) {
-            at += 1;
-        }
-        if at == from {
-            at += 1;
-            continue;
-        }
-        let start = span.start().wrapping_add(from << units.bytes_log2);
-        if purge(EmptyStretch { start, bytes: (at - from) << units.bytes_log2 }) {
-            for unit in (from..at).filter(|&unit| !units.is_fresh(unit)) {
-                let blocks = units.blocks(unit);
-                released += blocks.len() as u32;
-                clear_bits(span.bitmap(), blocks);
-                span.fresh.set(span.fresh.get() | 1 << unit);
-            }
-            // Not all of a block lies in the unit that it starts in, and the kernel may not have cleared what it took.
-            span.fresh_is_zero.set(false);
-        } else {
-            all_went = false;
-        }
+    let mut going = (0..units.len).filter(|&at| units.can_go(at)).fold(0_u64, |going, at| going | 1 << at);
+    let mut released = 0;
+    for at in (0..units.len).filter(|&at| going >> at & 1 == 1 && !units.is_fresh(at)) {
+        let blocks = units.blocks(at);
+        released += blocks.len() as u32;
+        clear_bits(span.bitmap(), blocks);
     }
-    if all_went {
-        span.fresh_has_memory.set(false);
-    }
+    span.fresh.set(span.fresh.get() | going);
+    span.fresh_has_memory.set(false);
+    // Not all of a block lies in the unit that it starts in, and the kernel may not clear what it takes.
+    span.fresh_is_zero.set(span.fresh_is_zero.get() && going == 0);
     span.n_free.set(span.n_free.get() - released);
+    while going != 0 {
+        let (from, len) = (going.trailing_zeros(), (going >> going.trailing_zeros()).trailing_ones());
+        going &= !((u64::MAX >> (64 - len)) << from);
+        let (start, bytes) = ((from as usize) << units.bytes_log2, (len as usize) << units.bytes_log2);
+        let range = MemoryRange { start: span.start().wrapping_add(start), bytes };
+        while !stretches.push(range, span.record()) {
+            purge(stretches);
+        }
+    }
     released
 }
 

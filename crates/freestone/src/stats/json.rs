@@ -7,7 +7,7 @@
 //! Numbers are whole. The row of the large blocks has no `size`.
 
 use super::Stats;
-use super::figures::{Figure, OF_CLASS, OF_HEAP, OF_PROCESS};
+use super::figures::Row;
 use super::rows::{ClassStats, HeapStats};
 use core::fmt::{self, Display, Formatter};
 
@@ -22,7 +22,7 @@ impl Display for Json<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { stats, classes, heaps } = *self;
         write!(f, "{{\"version\":\"{}\"", env!("CARGO_PKG_VERSION"))?;
-        write_members(f, &OF_PROCESS, &stats)?;
+        write_members(f, &stats)?;
         let [quarter, half, whole, longer] = stats.dirty_by_age;
         write!(f, ",\"dirty_by_age_bytes\":[{quarter},{half},{whole},{longer}],\"by_class\":")?;
         write_list(f, classes.iter().filter(|row| row.n_allocations != 0), |f, row| {
@@ -31,7 +31,7 @@ impl Display for Json<'_> {
             } else {
                 write!(f, "\"kind\":\"small\",\"size\":{}", row.block_bytes)?
             }
-            write_members(f, &OF_CLASS, row)
+            write_members(f, row)
         })?;
         f.write_str(",\"by_heap\":")?;
         write_list(f, heaps.iter(), |f, row| {
@@ -39,16 +39,16 @@ impl Display for Json<'_> {
             if row.thread_id != 0 {
                 write!(f, ",\"thread_id\":{}", row.thread_id)?;
             }
-            write_members(f, &OF_HEAP, row)
+            write_members(f, row)
         })?;
         f.write_str("}")
     }
 }
 
 /// Writes the figures of a row, each behind a comma.
-fn write_members<T>(f: &mut Formatter<'_>, figures: &[Figure<T>], row: &T) -> fmt::Result {
-    figures.iter().try_for_each(|figure| match (figure.value)(row) {
-        Some(number) => write!(f, ",\"{}\":{number}", figure.name),
+fn write_members<T: Row>(f: &mut Formatter<'_>, row: &T) -> fmt::Result {
+    T::FIGURES.iter().enumerate().try_for_each(|(at, figure)| match row.value(at) {
+        Some(number) => write!(f, ",\"{}\":{number}", figure.name()),
         None => Ok(()),
     })
 }

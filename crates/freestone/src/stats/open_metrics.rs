@@ -4,7 +4,7 @@
 //! have no character that would need an escape.
 
 use super::Stats;
-use super::figures::{Figure, Kind, OF_AGE, OF_CLASS, OF_HEAP, OF_PROCESS};
+use super::figures::{Figure, Kind, Row};
 use super::rows::{ClassStats, DirtyAge, HeapStats};
 use core::fmt::{self, Display, Formatter};
 
@@ -16,7 +16,7 @@ pub(super) struct OpenMetrics<'a> {
 }
 
 /// What its samples are told apart by.
-trait Labelled {
+trait Labelled: Row {
     /// Writes the labels in braces; nothing if there are none.
     fn write_labels(&self, f: &mut Formatter<'_>) -> fmt::Result;
 
@@ -63,10 +63,10 @@ impl Display for OpenMetrics<'_> {
         let Self { stats, classes, heaps } = *self;
         f.write_str("# TYPE freestone_build info\n# HELP freestone_build The library\n")?;
         writeln!(f, "freestone_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"))?;
-        write_all(f, "", &OF_PROCESS, &[stats])?;
-        write_all(f, "dirty_age_", &OF_AGE, &dirty_ages(&stats))?;
-        write_all(f, "class_", &OF_CLASS, classes)?;
-        write_all(f, "heap_", &OF_HEAP, heaps)?;
+        write_all(f, "", &[stats])?;
+        write_all(f, "dirty_age_", &dirty_ages(&stats))?;
+        write_all(f, "class_", classes)?;
+        write_all(f, "heap_", heaps)?;
         f.write_str("# EOF\n")
     }
 }
@@ -78,32 +78,24 @@ fn dirty_ages(stats: &Stats) -> [DirtyAge; 4] {
         .map(|(age, bytes)| DirtyAge { age, bytes })
 }
 
-fn write_all<T: Labelled>(f: &mut Formatter<'_>, prefix: &str, figures: &[Figure<T>], rows: &[T]) -> fmt::Result {
-    figures.iter().try_for_each(|figure| write_family(f, prefix, figure, rows))
-}
-
-fn write_family<T: Labelled>(f: &mut Formatter<'_>, prefix: &str, figure: &Figure<T>, rows: &[T]) -> fmt::Result {
-    let Figure { name, kind, meaning, value } = figure;
-    let suffix = write_head(f, prefix, name, kind, meaning)?;
-    for row in rows.iter().filter(|row| row.is_used()) {
-        if let Some(number) = value(row) {
-            write!(f, "freestone_{prefix}{name}{suffix}")?;
-            row.write_labels(f)?;
-            writeln!(f, " {number}")?;
+fn write_all<T: Labelled>(f: &mut Formatter<'_>, prefix: &str, rows: &[T]) -> fmt::Result {
+    for (at, figure) in T::FIGURES.iter().enumerate() {
+        let (name, suffix) = (figure.name(), write_head(f, prefix, figure)?);
+        for row in rows.iter().filter(|row| row.is_used()) {
+            if let Some(number) = row.value(at) {
+                write!(f, "freestone_{prefix}{name}{suffix}")?;
+                row.write_labels(f)?;
+                writeln!(f, " {number}")?;
+            }
         }
     }
     Ok(())
 }
 
-/// Writes what a family of figures is. Returns the end of their names. One function for figures of all kinds.
-fn write_head(
-    f: &mut Formatter<'_>,
-    prefix: &str,
-    name: &str,
-    kind: &Kind,
-    meaning: &str,
-) -> Result<&'static str, fmt::Error> {
-    let (kind, suffix) = match kind {
+/// Writes what a family of figures is. Returns the end of their names. One function for figures of all rows.
+fn write_head(f: &mut Formatter<'_>, prefix: &str, figure: &Figure) -> Result<&'static str, fmt::Error> {
+    let (name, meaning) = (figure.name(), figure.meaning());
+    let (kind, suffix) = match figure.kind {
         Kind::Gauge => ("gauge", ""),
         Kind::Counter => ("counter", "_total"),
     };
@@ -111,6 +103,6 @@ fn write_head(
     if name.ends_with("bytes") {
         writeln!(f, "# UNIT freestone_{prefix}{name} bytes")?;
     }
-    writeln!(f, "# HELP freestone_{prefix}{name} {meaning}")?;
+    writeln!(f, "# HELP freestone_{prefix}{name}{meaning}")?;
     Ok(suffix)
 }

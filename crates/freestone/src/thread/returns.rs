@@ -8,6 +8,7 @@ use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
 use crate::span::PageIndex;
 use crate::span::blocks::{Home, Refused};
+use crate::span::os_pages::EmptyStretches;
 use crate::thread::free_block::FreeChain;
 use crate::thread::heap::own::Own;
 use crate::thread::spans::{self, Stop};
@@ -80,32 +81,45 @@ pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usiz
     own.report(what, address);
 }
 
-/// Turns to the span at `page`, to give blocks back to it; `NONE` turns from all spans. Purges the OS pages emptied in the span turned from.
+/// Turns to the span at `page`, to give blocks back to it; `NONE` turns from all spans. The span turned from waits if OS pages of it were emptied.
 #[inline]
 pub(crate) fn turn_to<O: Os>(own: Own<'_, O>, page: PageIndex) {
     if own.purge().is_at(page) && page != PageIndex::NONE {
         return;
     }
     if let Some(before) = own.purge().turn_to(page) {
-        release_os_pages(own, before);
+        wait(own, before);
     }
     if page == PageIndex::NONE {
         publish_free(own);
     }
 }
 
-/// Gives back the OS pages of a span in which no block is out.
-fn release_os_pages<O: Os>(own: Own<'_, O>, page: PageIndex) {
-    if let Some((class, n)) = spans::release_os_pages(own.shared(), own.lookup(), page) {
-        own.accounts().add_free(class, -i64::from(n));
+/// Lets a span wait until the OS pages in which no block is out go back, with those of others.
+fn wait<O: Os>(own: Own<'_, O>, page: PageIndex) {
+    if own.purge().wait(page, own.spans().n_pages()) {
+        release_waiting(own);
     }
+}
+
+/// Gives back the OS pages in which no block is out, of the spans that wait for that.
+#[cold]
+#[inline(never)]
+pub(crate) fn release_waiting<O: Os>(own: Own<'_, O>) {
+    let mut stretches = EmptyStretches::new();
+    while let Some(page) = own.purge().take_waiting() {
+        if let Some((class, n)) = spans::release_os_pages(own.shared(), own.lookup(), page, &mut stretches) {
+            own.accounts().add_free(class, -i64::from(n));
+        }
+    }
+    own.shared().pages.purge_inside(&mut stretches);
 }
 
 /// Publishes what became free inside this heap's spans, and checks whether it exceeds the bound.
 fn publish_free<O: Os>(own: Own<'_, O>) {
     let shared = own.shared();
     own.accounts().publish_free(&shared.usage);
-    if own.purge().set_over_bound(shared.usage.exceeds_bound_in_spans(shared.settings())) {
+    if own.purge().set_over_bound(shared.usage.exceeds_bound_in_spans(shared.settings(), own.purge().is_on())) {
         sweep(own);
     }
 }
@@ -115,6 +129,10 @@ fn publish_free<O: Os>(own: Own<'_, O>) {
 pub(crate) fn sweep<O: Os>(own: Own<'_, O>) {
     let Some(decay_ms) = own.shared().settings().decay_ms() else { return };
     if own.purge().begin_sweep(own.now_ms(), decay_ms) {
-        own.spans().for_each_mostly_free(own.layout(), |page| release_os_pages(own, page));
+        own.spans().for_each_mostly_free(own.layout(), |page| wait(own, page));
+        release_waiting(own);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,18 +1,35 @@
 //! When the OS pages inside a heap's spans go back to the operating system.
 //!
 //! ```text
-//!  more is free inside spans than the bound ─▶ a flush that turns from one span to the next gives back what it emptied in the first
+//!  more is free inside spans than the bound ─▶ a flush that turns from one span to the next lets the first wait, if it emptied an OS page
+//!  up to 16 spans wait ─▶ the OS pages of all of them go back, with few system calls
 //!  the bound was just passed, or a burst has ended ─▶ a sweep over all spans, once in a decay time at most
 //! ```
 //!
-//! A flush gives blocks back span by span. OS pages that it emptied are purged when it turns to the next span, so that neighbours take one
-//! system call. The code that gives blocks back outside a flush turns from the span at once: by the next flush the span may have another owner.
+//! A flush gives blocks back span by span. One system call gives many OS pages back for about the price of two, so a span with empty ones waits for others.
+//! In a small heap fewer wait ([`waiting_most`]), so that what waits is a small part of what a heap has. The rest goes back with a sweep, with the decay tick,
+//! and when the heap's caches are emptied.
 //!
-//! Invariant: outside a flush, no span is being visited and none has emptied.
+//! Invariants
+//! - Outside a flush, no span is being visited and none has emptied.
+//! - What waits is a page index, not a promise: the span may have gone, and the page may be in another one of this heap or of another owner. Whoever takes it
+//!   looks.
+//!
 //! Threads: only the heap's thread uses it.
 
 use crate::span::PageIndex;
 use core::cell::Cell;
+
+/// The most spans that wait for others.
+const WAITING_MOST: usize = 16;
+
+/// Of a heap's pages, one in this many may be in spans that wait.
+const PAGES_PER_WAITING: u64 = 16;
+
+/// How many spans may wait in a heap with `n_pages` pages in spans.
+fn waiting_most(n_pages: u64) -> usize {
+    usize::try_from(n_pages / PAGES_PER_WAITING).unwrap_or(WAITING_MOST).clamp(1, WAITING_MOST)
+}
 
 /// See the module header. Zero is right for a heap that has purged nothing.
 #[derive(Debug)]
@@ -27,6 +44,9 @@ pub(crate) struct SpanPurge {
     needs_sweep: Cell<bool>,
     /// When the spans were last swept; 0: never.
     last_sweep_ms: Cell<u32>,
+    /// The first pages of spans whose emptied OS pages are to go back, with those of others.
+    waiting: [Cell<PageIndex>; WAITING_MOST],
+    n_waiting: Cell<usize>,
 }
 
 impl SpanPurge {
@@ -38,6 +58,8 @@ impl SpanPurge {
             is_over_bound: Cell::new(false),
             needs_sweep: Cell::new(false),
             last_sweep_ms: Cell::new(0),
+            waiting: [const { Cell::new(PageIndex::NONE) }; WAITING_MOST],
+            n_waiting: Cell::new(0),
         }
     }
 
@@ -47,11 +69,31 @@ impl SpanPurge {
         self.visited.get() == page
     }
 
-    /// Turns to the span at `page`, or from all spans if that is none. Returns the span turned from if its emptied OS pages are to go back now.
+    /// Turns to the span at `page`, or from all spans if that is none. Returns the span turned from if it has emptied OS pages.
     #[inline]
     pub(crate) fn turn_to(&self, page: PageIndex) -> Option<PageIndex> {
         let before = self.visited.replace(page);
         self.has_emptied.replace(false).then_some(before)
+    }
+
+    /// Lets the span at `page` wait until its OS pages go back with those of others. Returns whether that is now, in a heap with `n_pages` pages in spans.
+    pub(crate) fn wait(&self, page: PageIndex, n_pages: u64) -> bool {
+        let n = self.n_waiting.get();
+        let waiting = self.waiting.get(..n).unwrap_or_default();
+        if !waiting.iter().any(|place| place.get() == page) {
+            if let Some(place) = self.waiting.get(n) {
+                place.set(page);
+                self.n_waiting.set(n + 1);
+            }
+        }
+        self.n_waiting.get() >= waiting_most(n_pages)
+    }
+
+    /// Takes one of the spans that wait, if there is one.
+    pub(crate) fn take_waiting(&self) -> Option<PageIndex> {
+        let last = self.n_waiting.get().checked_sub(1)?;
+        self.n_waiting.set(last);
+        self.waiting.get(last).map(Cell::get)
     }
 
     /// Forgets the visited span: it has gone to the page heap as a whole.

@@ -27,6 +27,7 @@ use crate::shared::Shared;
 use crate::size_class::{BlockDivision, N_CLASSES, block_bytes, span_pages};
 use crate::span::blocks::{self, End, Home, Refused};
 use crate::span::free_node;
+use crate::span::os_pages::{EmptyStretches, is_mostly_free};
 use crate::span::record::Listed;
 use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages, single_block};
 use crate::thread::free_block::{FreeBatch, FreeChain};
@@ -387,7 +388,7 @@ impl OwnedSpans {
     /// Calls `visit` with the first page of each span that is mostly free.
     pub(crate) fn for_each_mostly_free(&self, layout: &Layout, mut visit: impl FnMut(PageIndex)) {
         let spans = self.classes.iter().flat_map(|class| class.with_free_blocks(layout));
-        spans.filter(|(_, span)| os_pages::is_mostly_free(span)).for_each(|(page, _)| visit(page));
+        spans.filter(|(_, span)| is_mostly_free(span)).for_each(|(page, _)| visit(page));
     }
 
     /// Gives a span to the page heap: no block of it is out, and it is in no list.
@@ -439,14 +440,17 @@ pub(crate) fn has_emptied_os_page<O: Os>(shared: &Shared<O>, home: &Home<'_>, ad
     os_pages::has_emptied_a_page(&home.span, home.index_of(address), shared.os().os_page_bytes())
 }
 
-/// Gives back the OS pages of a span of this heap in which no block is out. Returns the span's class and the number of blocks that are no
-/// longer free; `None` if the span at `page` is not this heap's.
-pub(crate) fn release_os_pages<O: Os>(shared: &Shared<O>, lookup: &Lookup, page: PageIndex) -> Option<(usize, u32)> {
+/// Collects the OS pages in which no block is out of the span of this heap that `page` is in, if it is mostly free. Returns the span's class and the number
+/// of blocks that are no longer free; `None` if the page is in no small span of this heap.
+pub(crate) fn release_os_pages<'a, O: Os>(
+    shared: &'a Shared<O>,
+    lookup: &Lookup,
+    page: PageIndex,
+    stretches: &mut EmptyStretches<'a>,
+) -> Option<(usize, u32)> {
     let layout = shared.pages.layout();
-    let class = lookup.own_class(layout.page_start(page).addr())?;
-    // SAFETY: the page has this heap's tag, so the small span is this heap's.
-    let span = unsafe { OwnedSpan::at(layout, page) };
-    Some((class, central::release_os_pages(&shared.pages, &span)))
+    let home = home_of(layout, lookup, layout.page_start(page).addr()).filter(|home| is_mostly_free(&home.span))?;
+    Some((home.class, central::release_os_pages(&shared.pages, &home.span, stretches)))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use crate::size_class::N_CLASSES;
 use crate::thread::drain::drain;
 use crate::thread::flush::flush;
 use crate::thread::heap::own::Own;
+use crate::thread::returns::release_waiting;
 use crate::thread::route::send_all;
 use crate::thread::watched::release::{empty_magazines, release_all};
 use freestone_os::Os;
@@ -23,6 +24,7 @@ pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) {
     }
     empty_magazines(own);
     own.cache().tick();
+    release_waiting(own);
     send_all(own);
 }
 
@@ -33,6 +35,7 @@ pub(crate) fn flush_all<O: Os>(own: Own<'_, O>) {
         flush(own, class, 0);
     }
     release_all(own);
+    release_waiting(own);
     own.shared().pages.take_back(own.cache(), own.ahead().take());
     send_all(own);
 }

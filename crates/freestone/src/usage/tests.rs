@@ -24,11 +24,11 @@ fn free_memory_in_spans_exceeds_the_bound_above_the_configured_value() {
     let (usage, settings) = (Usage::new(), Settings::new());
     settings.set(key::DIRTY_MAX, b"1000").unwrap();
     usage.add_free_in_spans(1000);
-    assert!(!usage.exceeds_bound_in_spans(&settings));
+    assert!(!usage.exceeds_bound_in_spans(&settings, false));
     usage.add_free_in_spans(1);
-    assert!(usage.exceeds_bound_in_spans(&settings));
+    assert!(usage.exceeds_bound_in_spans(&settings, false));
     usage.add_free_in_spans(-1);
-    assert!(!usage.exceeds_bound_in_spans(&settings));
+    assert!(!usage.exceeds_bound_in_spans(&settings, false));
 }
 
 #[test]
@@ -40,9 +40,9 @@ fn the_bound_on_free_memory_in_spans_grows_with_what_is_live() {
     let bound = settings.dirty_bound_bytes(live as u64) as i64;
     assert!(bound > 1000);
     usage.add_free_in_spans(bound);
-    assert!(!usage.exceeds_bound_in_spans(&settings));
+    assert!(!usage.exceeds_bound_in_spans(&settings, false));
     usage.add_free_in_spans(1);
-    assert!(usage.exceeds_bound_in_spans(&settings));
+    assert!(usage.exceeds_bound_in_spans(&settings, false));
 }
 
 #[test]
@@ -50,7 +50,18 @@ fn a_negative_sum_of_free_memory_does_not_exceed_the_bound() {
     let (usage, settings) = (Usage::new(), Settings::new());
     settings.set(key::DIRTY_MAX, b"0").unwrap();
     usage.add_free_in_spans(-1);
-    assert!(!usage.exceeds_bound_in_spans(&settings));
+    assert!(!usage.exceeds_bound_in_spans(&settings, false));
+}
+
+#[test]
+fn free_memory_in_spans_that_exceeded_the_bound_exceeds_it_down_to_half_of_it() {
+    let (usage, settings) = (Usage::new(), Settings::new());
+    settings.set(key::DIRTY_MAX, b"1000").unwrap();
+    for (free, expected) in [(501, true), (500, false)] {
+        usage.add_free_in_spans(free - usage.free_in_spans());
+        assert!(!usage.exceeds_bound_in_spans(&settings, false));
+        assert_eq!(usage.exceeds_bound_in_spans(&settings, true), expected, "{free}");
+    }
 }
 
 #[test]

@@ -79,7 +79,7 @@ fn address_ranges_are_proposed_wherever_they_fit_and_then_where_the_kernel_has_a
 }
 
 /// Runs `f` in a child of this process: it has one thread, so that no other thread maps or unmaps anything meanwhile.
-fn in_a_process_of_its_own(f: impl FnOnce() -> bool) -> bool {
+pub(super) fn in_a_process_of_its_own(f: impl FnOnce() -> bool) -> bool {
     let mut status = 0;
     // SAFETY: the child, a copy of a process of several threads, makes system calls and nothing else.
     match unsafe { libc::fork() } {
@@ -109,7 +109,7 @@ fn limit(most: u64) -> libc::rlimit {
     libc::rlimit { rlim_cur: most, rlim_max: most.max(4096) }
 }
 
-fn limit_memory(most: u64) -> bool {
+pub(super) fn limit_memory(most: u64) -> bool {
     // The hard limit stays as it is, so that this one can be raised again.
     let limit = libc::rlimit { rlim_cur: most, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: the call reads one `rlimit`.
@@ -119,32 +119,6 @@ fn limit_memory(most: u64) -> bool {
 fn limit_files(most: u64) -> bool {
     // SAFETY: the call reads one `rlimit`.
     unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit(most)) == 0 }
-}
-
-/// The program has used up its address space: nothing can be mapped.
-#[test]
-fn purged_memory_is_zero_where_nothing_can_be_mapped() {
-    assert!(in_a_process_of_its_own(|| {
-        let bytes = 1 << 20;
-        let range = TestRange::new(&Linux, bytes, bytes);
-        PURGED.store(UNKNOWN, Ordering::Relaxed);
-        limit_memory(0) && range.purge(0..bytes).is_ok() && range.read(0) == 0 && Linux.purge_zeroes()
-    }));
-}
-
-/// Each thread tries on the same page.
-#[test]
-fn threads_that_try_purging_at_once_never_find_that_it_does_not_work() {
-    for _ in 0..200 {
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    try_purging();
-                    assert_ne!(PURGED.swap(UNKNOWN, Ordering::Relaxed), NO);
-                });
-            }
-        });
-    }
 }
 
 /// Too many files are open: whether there are huge pages cannot be read, and the next call reads again.

@@ -15,6 +15,10 @@ const PIECE_LEAST: Pages = Pages(16);
 /// One call gives back at most this much, 2 MiB: a fork, or a thread that maps memory, waits for it in the kernel.
 pub(in crate::page) const PIECE_MOST: Pages = Pages(32);
 
+/// The most runs that are taken out at once, so that the lock is taken once for all, and one call gives many back. They are on the stack of the thread that
+/// purges: more would touch another OS page of the stack of each.
+pub(in crate::page) const RUNS_AT_ONCE: usize = 16;
+
 /// Why the oldest dirty run is purged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::page) enum Due {

@@ -3,6 +3,8 @@ use crate::size_class::{N_CLASSES, span_blocks};
 use crate::span::record::Listed;
 use crate::testing::{World, fill, free, is_filled, span_at, span_of};
 use crate::thread::upkeep;
+use freestone_os::Errno;
+use freestone_os::fake::Failure;
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
@@ -21,11 +23,8 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
         kept.iter().for_each(|&block| fill(block, 0x5A, size));
         gone.iter().for_each(|&block| free(heap, block));
         upkeep::flush_all(heap);
-        let (free_before, mut purged) = (span.n_free.get(), 0);
-        let released = release_pages(&span, 4096, |stretch| {
-            purged += stretch.bytes();
-            purge(&world, stretch)
-        });
+        let free_before = span.n_free.get();
+        let (released, purged) = release(&world, &span);
         assert_eq!(span.n_free.get() + released, free_before);
         heap.accounts().add_free(class, -i64::from(released));
         assert!(kept.iter().all(|&block| is_filled(block, 0x5A, size)), "a live block was purged");
@@ -39,14 +38,21 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
     }
 }
 
-/// Gives a stretch back. The kernel gets it whole, and the page heap counts it.
-fn purge(world: &World, stretch: EmptyStretch) -> bool {
-    let bytes = stretch.bytes() as u64;
+/// Releases the OS pages of a span, and gives them back. Returns how many blocks are free no longer, and the bytes that went, which the page heap counts.
+fn release(world: &World, span: &OwnedSpan<'_>) -> (u32, u64) {
     let counts = || (world.os().purged_bytes(), world.shared.pages.stats().purged_bytes);
-    let (kernel, heap) = counts();
-    let purged = world.shared.pages.purge_inside(stretch);
-    assert_eq!((purged, counts()), (true, (kernel + bytes, heap + bytes)));
-    purged
+    let (before, mut stretches) = (counts(), EmptyStretches::new());
+    let released = release_pages(span, 4096, &mut stretches, |full| world.shared.pages.purge_inside(full));
+    world.shared.pages.purge_inside(&mut stretches);
+    assert!(stretches.ranges().is_empty());
+    let after = counts();
+    assert_eq!(after.0 - before.0, after.1 - before.1);
+    (released, after.0 - before.0)
+}
+
+/// Makes the kernel keep everything, or take it again.
+fn refuse(world: &World, all: bool) {
+    world.os().plan(all.then_some(Failure { nth_call: 0, errno: Errno::AGAIN, for_good: true }));
 }
 
 /// A span made of memory that was something else before holds OS pages that it never carved: they go with the empty ones, all but those
@@ -67,39 +73,48 @@ fn os_pages_that_were_never_carved_are_released_too_if_they_have_memory() {
         let span = span_of(&world, block);
         upkeep::flush_all(heap);
         assert!(span.fresh_has_memory.get(), "class {class}: the span is of fresh memory");
-        let release = |fails: bool| {
-            let mut bytes = 0;
-            let released = release_pages(&span, 4096, |stretch| {
-                bytes += stretch.bytes();
-                !fails && purge(&world, stretch)
-            });
-            heap.accounts().add_free(class, -i64::from(released));
-            bytes
-        };
-        release(true);
+        refuse(&world, true);
+        let (released, _) = release(&world, &span);
+        heap.accounts().add_free(class, -i64::from(released));
         assert!(span.fresh_has_memory.get(), "what the kernel kept is forgotten");
+        refuse(&world, false);
         let (first, last) = (block.addr() / 4096, (block.addr() + size - 1) / 4096);
-        assert_eq!(release(false), span_bytes - (last - first + 1) * 4096, "class {class}");
+        let expected = (0, (span_bytes - (last - first + 1) * 4096) as u64);
+        assert_eq!(release(&world, &span), expected, "class {class}");
         assert!(is_filled(block, 0x5A, size), "a live block was purged");
-        assert_eq!(release(false), 0, "class {class}: purged twice");
+        assert_eq!(release(&world, &span), (0, 0), "class {class}: purged twice");
         world.check().unwrap();
         free(heap, block);
     }
 }
 
+/// More stretches than go back together: of 8 KiB, one in each four OS pages of a long span, and all that the kernel keeps go the next time.
 #[test]
-fn a_stretch_that_the_kernel_keeps_stays_free() {
-    let world = World::new(4096);
-    let heap = world.heap();
-    let all: Vec<*mut u8> = (0..64).map(|_| heap.allocate(1024, 1).start).collect();
-    let span = span_of(&world, all[0]);
-    all.iter().skip(1).for_each(|&block| free(heap, block));
-    upkeep::flush_all(heap);
-    let free_before = span.n_free.get();
-    assert_eq!(release_pages(&span, 4096, |_| false), 0);
-    assert_eq!(span.n_free.get(), free_before);
-    free(heap, all[0]);
-    world.check().unwrap();
+fn stretches_that_the_kernel_keeps_are_uncarved_and_go_the_next_time() {
+    for all in [false, true] {
+        let world = World::new(4096);
+        world.set(crate::config::key::SPAN_SIZE, "256k");
+        let heap = world.heap();
+        let blocks: Vec<*mut u8> = (0..64).map(|_| heap.allocate(4096, 1).start).collect();
+        let span = span_of(&world, blocks[0]);
+        blocks.iter().skip(1).step_by(2).for_each(|&block| free(heap, block));
+        upkeep::flush_all(heap);
+        let (free_before, n_stretches) = (span.n_free.get(), 32);
+        world.os().plan(Some(Failure { nth_call: 5, errno: Errno::AGAIN, for_good: all }));
+        let (released, bytes) = release(&world, &span);
+        assert_eq!((released, span.n_free.get()), (free_before, 0));
+        let n_gone = if all { 5 } else { n_stretches - 1 };
+        assert_eq!(bytes, n_gone * 4096);
+        assert!(span.fresh_has_memory.get() && !span.fresh_is_zero.get());
+        refuse(&world, false);
+        let (released, bytes) = release(&world, &span);
+        // Which of them it kept is not known.
+        assert_eq!((released, bytes), (0, n_stretches * 4096));
+        assert!(!span.fresh_has_memory.get());
+        heap.accounts().add_free(span.class.get() as usize, -i64::from(free_before));
+        blocks.iter().step_by(2).for_each(|&block| free(heap, block));
+        world.check().unwrap();
+    }
 }
 
 /// After a burst of which every 20th block stays, the only OS pages without an allocated block are the few whose blocks are in bins.
@@ -113,6 +128,8 @@ fn a_burst_leaves_no_os_page_without_a_block() {
         let all: Vec<*mut u8> = (0..n).map(|_| heap.allocate(size, 1).start).collect();
         let (kept, gone): (Vec<_>, Vec<_>) = all.iter().enumerate().partition(|(at, _)| at % 20 == 0);
         gone.iter().for_each(|&(_, &block)| free(heap, block));
+        // A sixteenth of the heap's spans may wait for others.
+        crate::thread::returns::release_waiting(heap);
         let mut idle = Vec::new();
         heap.spans().of(crate::size_class::class_of(size)).for_each(heap.layout(), |page, listed| {
             let span = span_at(&world, page);

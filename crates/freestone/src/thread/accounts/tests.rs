@@ -7,7 +7,7 @@ const CLASS: usize = 3;
 fn has_more_than(usage: &Usage, bound_bytes: usize) -> bool {
     let settings = Settings::new();
     settings.set(key::DIRTY_MAX, std::format!("{bound_bytes}").as_bytes()).unwrap();
-    usage.exceeds_bound_in_spans(&settings)
+    usage.exceeds_bound_in_spans(&settings, false)
 }
 
 #[test]

@@ -154,7 +154,7 @@ fn blocks_that_a_refill_takes_again_are_no_longer_free_in_their_span() {
         let settings = Settings::new();
         settings.set(key::DIRTY_MAX, std::format!("{}", n * block_bytes(class)).as_bytes()).unwrap();
         heap.accounts().publish_free(&world.shared.usage);
-        world.shared.usage.exceeds_bound_in_spans(&settings)
+        world.shared.usage.exceeds_bound_in_spans(&settings, false)
     };
     let mut blocks: Vec<_> = (0..100).map(|_| heap.allocate(1000, 1).start).collect();
     // Some blocks of each span stay.

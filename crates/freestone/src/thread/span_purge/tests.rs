@@ -1,13 +1,36 @@
 use super::*;
 
 #[test]
-fn os_pages_emptied_in_a_span_go_back_when_the_flush_turns_to_the_next() {
+fn a_span_in_which_os_pages_were_emptied_is_returned_when_the_flush_turns_to_the_next() {
     let purge = SpanPurge::new();
     assert_eq!(purge.turn_to(PageIndex(7)), None);
     assert!(purge.is_at(PageIndex(7)));
     purge.note_emptied(true);
     assert_eq!(purge.turn_to(PageIndex(9)), Some(PageIndex(7)));
     assert_eq!(purge.turn_to(PageIndex::NONE), None, "nothing was emptied in the second");
+}
+
+#[test]
+fn spans_wait_until_a_sixteenth_of_a_small_heap_or_sixteen_wait() {
+    for (n_pages, most) in [(0, 1), (31, 1), (32, 2), (100, 6), (256, 16), (100_000, 16)] {
+        let purge = SpanPurge::new();
+        let n = (1..).find(|&at| purge.wait(PageIndex(at), n_pages)).unwrap();
+        assert_eq!(n, most, "{n_pages} pages");
+        assert_eq!((1..=most).filter(|_| purge.take_waiting().is_some()).count() as u32, most);
+        assert_eq!(purge.take_waiting(), None);
+    }
+}
+
+#[test]
+fn a_span_waits_once_however_often_it_has_emptied_os_pages() {
+    let purge = SpanPurge::new();
+    for at in [7, 9, 7, 9, 7] {
+        assert!(!purge.wait(PageIndex(at), 48));
+    }
+    assert!(purge.wait(PageIndex(11), 48));
+    let mut taken: [_; 4] = core::array::from_fn(|_| purge.take_waiting().map(|page| page.0));
+    taken.sort_unstable();
+    assert_eq!(taken, [None, Some(7), Some(9), Some(11)]);
 }
 
 #[test]
