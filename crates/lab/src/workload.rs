@@ -18,6 +18,7 @@
 pub(crate) mod calloc_front_end;
 pub(crate) mod catalogue;
 pub(crate) mod counters;
+mod cpp_heap;
 pub(crate) mod definition;
 pub(crate) mod demo_program;
 pub(crate) mod entry;

@@ -1,5 +1,7 @@
 //! How a workload ends when the allocator fails: a message on stderr and an exit status. It never panics, because a panic allocates.
 
+use std::ffi::CStr;
+
 /// Exit status of a workload whose blocks lost their contents.
 pub(crate) const CORRUPT_EXIT: i32 = 3;
 
@@ -11,6 +13,17 @@ pub(crate) const EXHAUSTED_EXIT: i32 = 4;
 pub(crate) fn exhausted(size: usize) -> ! {
     eprintln!(
         "workload: the allocator refused {size} bytes; give the machine or the container more memory, or lower a parameter"
+    );
+    std::process::exit(EXHAUSTED_EXIT)
+}
+
+/// Ends the process: no library has the function `name`, and `library` cannot be loaded.
+#[cold]
+pub(crate) fn lacks(name: &CStr, library: &CStr) -> ! {
+    eprintln!(
+        "workload: no library of this process has the function {}: install the C++ library, {}, or leave the parameter 'operators' out",
+        name.to_string_lossy(),
+        library.to_string_lossy()
     );
     std::process::exit(EXHAUSTED_EXIT)
 }

@@ -8,6 +8,7 @@
 //! Does not show: mostly remote frees (a successor frees each inherited block once, so about one free in `rounds` is remote), large blocks, or
 //! threads that share a block at the same time.
 
+use crate::workload::cpp_heap::{self, CppHeap};
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
@@ -31,8 +32,12 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("rounds", 100, "replacements by one owner, as a multiple of the slots"),
         Param::fixed("min", 8, "smallest size in bytes"),
         Param::fixed("max", 1000, "largest size in bytes"),
+        cpp_heap::PARAM,
     ],
-    run: |params, meter| run(params, meter, CHeap),
+    run: |params, meter| match CppHeap::asked_for(params) {
+        Some(heap) => run(params, meter, heap),
+        None => run(params, meter, CHeap),
+    },
     run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("max")))),
 };
 

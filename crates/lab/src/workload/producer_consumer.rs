@@ -6,6 +6,7 @@
 //!
 //! Does not show: threads that free their own blocks.
 
+use crate::workload::cpp_heap::{self, CppHeap};
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::null_allocator::NullAllocator;
@@ -28,8 +29,12 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("ahead", 16, "largest number of messages in flight"),
         Param::fixed("min", 16, "smallest size in bytes"),
         Param::fixed("max", 512, "largest size in bytes"),
+        cpp_heap::PARAM,
     ],
-    run: |params, meter| run(params, meter, CHeap),
+    run: |params, meter| match CppHeap::asked_for(params) {
+        Some(heap) => run(params, meter, heap),
+        None => run(params, meter, CHeap),
+    },
     run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("max")))),
 };
 

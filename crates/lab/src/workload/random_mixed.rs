@@ -5,6 +5,7 @@
 //!
 //! Does not show: threads, large blocks, or what happens to memory once the load stops.
 
+use crate::workload::cpp_heap::{self, CppHeap};
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::meter::Meter;
 use crate::workload::null_allocator::NullAllocator;
@@ -23,8 +24,12 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("slots", 400, "largest number of live blocks"),
         Param::fixed("min", 16, "smallest size in bytes"),
         Param::fixed("mask", 0x3FF, "bits of the random number that is added to it"),
+        cpp_heap::PARAM,
     ],
-    run: |params, meter| run(params, meter, CHeap),
+    run: |params, meter| match CppHeap::asked_for(params) {
+        Some(heap) => run(params, meter, heap),
+        None => run(params, meter, CHeap),
+    },
     run_on_null: Some(|params, meter| run(params, meter, NullAllocator::new(params.size("min") + params.size("mask")))),
 };
 

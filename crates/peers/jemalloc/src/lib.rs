@@ -29,6 +29,17 @@ unsafe extern "C" {
         new: *mut c_void,
         new_size: usize,
     ) -> c_int;
+    fn _rjem_sdallocx(block: *mut c_void, size: usize, flags: c_int);
+}
+
+/// # Safety
+/// As C23's `free_sized`.
+#[inline]
+unsafe fn free_sized(block: *mut c_void, size: usize) {
+    if !block.is_null() {
+        // SAFETY: a block of the peer's malloc, of this size, for no special alignment or thread cache.
+        unsafe { _rjem_sdallocx(block, size, 0) }
+    }
 }
 
 peer_shim::peer! {
@@ -40,4 +51,6 @@ peer_shim::peer! {
     posix_memalign: _rjem_posix_memalign,
     aligned_alloc: _rjem_aligned_alloc,
     malloc_usable_size: _rjem_malloc_usable_size,
+    operator_new: peer_functions::_rjem_malloc,
+    free_sized: free_sized,
 }

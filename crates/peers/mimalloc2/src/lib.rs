@@ -3,7 +3,7 @@
 //! # Safety
 //! Exports C's own symbols. Each has C's signature and passes its arguments on unchanged to the peer's function of the same meaning.
 
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use core::fmt::{self, Write};
 use libmimalloc_sys as _;
 use peer_shim::version::Writer;
@@ -22,6 +22,7 @@ fn version(text: &mut Writer<'_>) -> fmt::Result {
 
 unsafe extern "C" {
     fn mi_version() -> c_int;
+    fn mi_free_size(block: *mut c_void, size: usize);
 }
 
 peer_shim::peer! {
@@ -33,4 +34,6 @@ peer_shim::peer! {
     posix_memalign: mi_posix_memalign,
     aligned_alloc: mi_memalign,
     malloc_usable_size: mi_usable_size,
+    operator_new: peer_functions::mi_malloc,
+    free_sized: mi_free_size,
 }

@@ -12,12 +12,24 @@ use rpmalloc_sys as _;
 mod threads;
 
 // The library states no version, and another version of the crate may contain another one.
-const _: () =
-    assert!(matches!(peer_shim::locked!("rpmalloc-sys").as_bytes(), b"0.2.3"), "the version below is that of rpmalloc-sys 0.2.3: look up the one in this crate");
+const _: () = assert!(
+    matches!(peer_shim::locked!("rpmalloc-sys").as_bytes(), b"0.2.3"),
+    "the version below is that of rpmalloc-sys 0.2.3: look up the one in this crate"
+);
 
 /// Writes the version: the newest in the change log of the sources in the crate.
 fn version(text: &mut Writer<'_>) -> fmt::Result {
     write!(text, "rpmalloc 1.4.3 (rpmalloc-sys {})", peer_shim::locked!("rpmalloc-sys"))
+}
+
+/// rpmalloc has no function for blocks of a known size; its own operators call `rpfree`.
+///
+/// # Safety
+/// As C23's `free_sized`.
+#[inline]
+unsafe fn free_sized(block: *mut c_void, _: usize) {
+    // SAFETY: null or a block of the peer's malloc.
+    unsafe { peer_functions::rpfree(block) }
 }
 
 peer_shim::peer! {
@@ -29,6 +41,8 @@ peer_shim::peer! {
     posix_memalign: rpposix_memalign,
     aligned_alloc: rpmemalign,
     malloc_usable_size: rpmalloc_usable_size,
+    operator_new: peer_functions::rpmalloc,
+    free_sized: free_sized,
 }
 
 type Start = extern "C" fn(*mut c_void) -> *mut c_void;

@@ -8,6 +8,7 @@
 //! | `malloc`, `free`, `calloc`, `realloc`, `posix_memalign`, `aligned_alloc`, `malloc_usable_size` | the one of the same meaning |
 //! | `memalign`, `valloc`, `pvalloc` | `aligned_alloc` of the peer |
 //! | `reallocarray` | `realloc`, after a check for overflow |
+//! | C++'s `operator new` and `delete`, plain, array, sized and nothrow | what is for them, or `malloc` and `free` |
 //! | `freestone_peer_version` | a C string: the allocator with its version, and the registry crate it was built from |
 //!
 //! The lab reads the last one to know what it measured. An allocator that has a function for its version is asked when the program runs; the
@@ -21,7 +22,7 @@ include!(concat!(env!("OUT_DIR"), "/locked.rs"));
 /// Exports the malloc family from the crate that invokes it.
 ///
 /// `version` is a function that writes the version. Each of the others is an `extern "C"` function of the peer, with the signature of the C
-/// function that it is given for.
+/// function that it is given for. `operator_new` is `malloc`, but where blocks of `new` are of another kind; `free_sized`, which frees them, is C23's.
 #[macro_export]
 macro_rules! export_malloc_family {
     (
@@ -32,8 +33,12 @@ macro_rules! export_malloc_family {
         realloc: $realloc:path,
         posix_memalign: $posix_memalign:path,
         aligned_alloc: $aligned_alloc:path,
-        malloc_usable_size: $usable_size:path $(,)?
+        malloc_usable_size: $usable_size:path,
+        operator_new: $new:path,
+        free_sized: $free_sized:path $(,)?
     ) => {
+        $crate::export_operators! { operator_new: $new, free: $free, free_sized: $free_sized }
+
         /// The allocator with its version, and the registry crate, as a C string.
         #[unsafe(no_mangle)]
         pub extern "C" fn freestone_peer_version() -> *const core::ffi::c_char {
@@ -143,6 +148,97 @@ macro_rules! export_malloc_family {
     };
 }
 
+/// Exports C++'s operators, but for those with an alignment, which the C++ library makes of `aligned_alloc` and `free`. They need no function of that library,
+/// so where memory is exhausted the process ends in place of an exception.
+#[macro_export]
+macro_rules! export_operators {
+    (operator_new: $new:path, free: $free:path, free_sized: $free_sized:path) => {
+        /// # Safety
+        /// As C++'s `operator new`.
+        #[unsafe(export_name = "_Znwm")]
+        pub unsafe extern "C" fn operator_new(size: usize) -> *mut core::ffi::c_void {
+            // SAFETY: the peer's function accepts every size.
+            let block = unsafe { $new(size) };
+            if block.is_null() {
+                $crate::exhausted();
+            }
+            block
+        }
+
+        /// # Safety
+        /// As C++'s `operator new[]`.
+        #[unsafe(export_name = "_Znam")]
+        pub unsafe extern "C" fn operator_new_array(size: usize) -> *mut core::ffi::c_void {
+            // SAFETY: as C++'s `operator new`, which it is.
+            unsafe { operator_new(size) }
+        }
+
+        /// # Safety
+        /// As C++'s `operator new` that throws nothing.
+        #[unsafe(export_name = "_ZnwmRKSt9nothrow_t")]
+        pub unsafe extern "C" fn operator_new_nothrow(
+            size: usize,
+            _: *const core::ffi::c_void,
+        ) -> *mut core::ffi::c_void {
+            // SAFETY: the peer's function accepts every size.
+            unsafe { $new(size) }
+        }
+
+        /// # Safety
+        /// As C++'s `operator new[]` that throws nothing.
+        #[unsafe(export_name = "_ZnamRKSt9nothrow_t")]
+        pub unsafe extern "C" fn operator_new_array_nothrow(
+            size: usize,
+            _: *const core::ffi::c_void,
+        ) -> *mut core::ffi::c_void {
+            // SAFETY: the peer's function accepts every size.
+            unsafe { $new(size) }
+        }
+
+        /// # Safety
+        /// As C++'s `operator delete`.
+        #[unsafe(export_name = "_ZdlPv")]
+        pub unsafe extern "C" fn operator_delete(block: *mut core::ffi::c_void) {
+            // SAFETY: `block` is null or a block of `operator new`, which is the peer's.
+            unsafe { $free(block) }
+        }
+
+        /// # Safety
+        /// As C++'s `operator delete[]`.
+        #[unsafe(export_name = "_ZdaPv")]
+        pub unsafe extern "C" fn operator_delete_array(block: *mut core::ffi::c_void) {
+            // SAFETY: as above.
+            unsafe { $free(block) }
+        }
+
+        /// # Safety
+        /// As C++'s sized `operator delete`.
+        #[unsafe(export_name = "_ZdlPvm")]
+        pub unsafe extern "C" fn operator_delete_sized(block: *mut core::ffi::c_void, size: usize) {
+            // SAFETY: as above, and `size` is what was requested.
+            unsafe { $free_sized(block, size) }
+        }
+
+        /// # Safety
+        /// As C++'s sized `operator delete[]`.
+        #[unsafe(export_name = "_ZdaPvm")]
+        pub unsafe extern "C" fn operator_delete_array_sized(block: *mut core::ffi::c_void, size: usize) {
+            // SAFETY: as above.
+            unsafe { $free_sized(block, size) }
+        }
+    };
+}
+
+/// Ends the process: `operator new` finds no memory.
+#[cold]
+pub fn exhausted() -> ! {
+    unsafe extern "C" {
+        fn abort() -> !;
+    }
+    // SAFETY: C's `abort` takes nothing and does not return.
+    unsafe { abort() }
+}
+
 /// Declares the peer's functions, by their C names, with the signatures [`export_malloc_family!`] needs, and exports the family.
 #[macro_export]
 macro_rules! peer {
@@ -154,7 +250,9 @@ macro_rules! peer {
         realloc: $realloc:ident,
         posix_memalign: $posix_memalign:ident,
         aligned_alloc: $aligned_alloc:ident,
-        malloc_usable_size: $usable_size:ident $(,)?
+        malloc_usable_size: $usable_size:ident,
+        operator_new: $new:path,
+        free_sized: $free_sized:path $(,)?
     ) => {
         mod peer_functions {
             unsafe extern "C" {
@@ -181,6 +279,8 @@ macro_rules! peer {
             posix_memalign: peer_functions::$posix_memalign,
             aligned_alloc: peer_functions::$aligned_alloc,
             malloc_usable_size: peer_functions::$usable_size,
+            operator_new: $new,
+            free_sized: $free_sized,
         }
     };
 }

@@ -3,6 +3,7 @@
 //! # Safety
 //! Exports C's own symbols. Each has C's signature and passes its arguments on unchanged to the peer's function of the same meaning.
 
+use core::ffi::c_void;
 use core::fmt::{self, Write};
 use peer_shim::version::Writer;
 use snmalloc_sys as _;
@@ -11,6 +12,20 @@ use snmalloc_sys as _;
 fn version(text: &mut Writer<'_>) -> fmt::Result {
     let version = peer_shim::locked!("snmalloc-sys");
     write!(text, "snmalloc {version} (snmalloc-sys {version})")
+}
+
+unsafe extern "C" {
+    fn sn_rust_dealloc(block: *mut c_void, alignment: usize, size: usize);
+}
+
+/// # Safety
+/// As C23's `free_sized`.
+#[inline]
+unsafe fn free_sized(block: *mut c_void, size: usize) {
+    if !block.is_null() {
+        // SAFETY: a block of the peer's malloc, of this size, and of no special alignment.
+        unsafe { sn_rust_dealloc(block, 1, size) }
+    }
 }
 
 peer_shim::peer! {
@@ -22,4 +37,6 @@ peer_shim::peer! {
     posix_memalign: sn_posix_memalign,
     aligned_alloc: sn_memalign,
     malloc_usable_size: sn_malloc_usable_size,
+    operator_new: peer_functions::sn_malloc,
+    free_sized: free_sized,
 }
