@@ -6,6 +6,7 @@
 //! |---|---|
 //! | commit (`mmap`), release (`munmap`) | nothing: they check everything before they change anything |
 //! | purge (`madvise`) | the first half is purged: a locked part or a hole comes after it |
+//! | purge_first (`process_madvise`) | the first half of the ranges is purged, and the first half of the next range |
 //! | relocate (`mremap`) | the target is unmapped; with `EEXIST` another thread has mapped something there |
 //! | prefault (`MADV_POPULATE_WRITE`) | the first half has memory |
 //! | advise_huge (`MADV_HUGEPAGE`) | the first half is advised |
@@ -13,7 +14,7 @@
 //!
 //! The fake keeps a state for each OS page, and a transition that no kernel would allow panics the test.
 
-use crate::{Errno, GuardBy};
+use crate::{Errno, GuardBy, MemoryRange};
 use core::ops::Range;
 #[cfg(not(shuttle))]
 use freestone_base::lock::{Guard, Lock, Spin};
@@ -291,6 +292,25 @@ impl Fake {
             }
             _ => Ok(state),
         }
+    }
+
+    /// Takes the memory of ranges back, in one call.
+    ///
+    /// # Safety
+    /// - As for [`Os::purge`](crate::Os::purge), for each range.
+    #[allow(unsafe_code)]
+    unsafe fn take_back(&self, state: &mut State, ranges: &[MemoryRange]) {
+        for &MemoryRange { start, bytes } in ranges {
+            let pages = self.pages(state, start, bytes);
+            assert!(state.committed.has_all(pages), "purging memory that is not committed");
+            if !state.purge_keeps_contents {
+                // SAFETY: the range is inside the address range (checked by `pages`), and its contents are not needed.
+                unsafe { start.write_bytes(0, bytes) };
+            }
+        }
+        let bytes = ranges.iter().map(|range| range.bytes).sum();
+        state.purged_bytes += bytes as u64;
+        state.longest_purge_bytes = state.longest_purge_bytes.max(bytes);
     }
 
     /// Bytes of the first half of a range, in whole OS pages.

@@ -15,7 +15,7 @@
 use crate::config::{self, Purge, Thp};
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::held_back::{BLOCKS_MOST, Held};
-use crate::page::policy::purge_bound::RUNS_AT_ONCE;
+use crate::page::policy::purge_bound::{PIECE_MOST, RUNS_AT_ONCE};
 use crate::page::runs::{Extent, FreeState, PurgingRun, Runs};
 use crate::page::state::State;
 use crate::span::Kind;
@@ -167,29 +167,37 @@ impl<O: Os> PageHeap<O> {
         stretches.clear();
     }
 
-    /// Gives at most 32 ranges back as the option `purge` says. Returns a bit for each that the kernel took, the lowest for the first.
+    /// Gives at most 32 ranges back as the option `purge` says, [`PIECE_MOST`] with a call. Returns a bit for each that the kernel took, the lowest for the
+    /// first.
     ///
     /// # Safety
     /// - The ranges are mapped, made of whole OS pages, and their contents are not needed.
     #[cold]
     unsafe fn purge_ranges(&self, ranges: &[MemoryRange]) -> u32 {
-        // A sandbox may refuse the call for several.
-        let most = if self.settings.sandbox() { 1 } else { ranges.len() };
-        let (mut at, mut gone) = (0, 0);
-        while let Some(&first) = ranges.get(at) {
+        let (mut left, mut at, mut gone) = (ranges, 0, 0);
+        while let Some(&first) = left.first() {
             let n = match self.settings.purge() {
-                Purge::DontNeed => {
-                    let next = ranges.get(at..ranges.len().min(at + most)).unwrap_or_default();
-                    // SAFETY: The ranges are mapped, made of whole OS pages, and their contents are not needed, by this function's contract.
-                    unsafe { self.os.purge_first(next) }
-                }
+                // SAFETY: The ranges are mapped, made of whole OS pages, and their contents are not needed, by this function's contract.
+                Purge::DontNeed => unsafe { self.os.purge_first(self.for_one_call(left)) },
                 // SAFETY: As above.
                 Purge::Free => usize::from(unsafe { self.os.purge_lazily(first.start, first.bytes) }.is_ok()),
             };
             gone |= (((1_u64 << n) - 1) << at) as u32;
             at += n.max(1);
+            left = ranges.get(at..).unwrap_or_default();
         }
         gone
+    }
+
+    /// The first ranges, as many as have [`PIECE_MOST`] together, and at least one. A sandbox may refuse the call for several.
+    fn for_one_call<'r>(&self, ranges: &'r [MemoryRange]) -> &'r [MemoryRange] {
+        let mut bytes = if self.settings.sandbox() { PIECE_MOST.to_bytes().0 } else { 0 };
+        let fits = |range: &&MemoryRange| {
+            bytes += range.bytes;
+            bytes <= PIECE_MOST.to_bytes().0
+        };
+        let n = ranges.iter().take_while(fits).count().max(1);
+        ranges.get(..n).unwrap_or(ranges)
     }
 }
 

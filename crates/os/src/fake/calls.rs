@@ -7,7 +7,7 @@
 
 use super::page_set::PageSet;
 use super::{Fake, State};
-use crate::{Errno, GuardBy, NotMoved, Os, Prefault, Target};
+use crate::{Errno, GuardBy, MemoryRange, NotMoved, Os, Prefault, Target};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use alloc::vec::Vec;
 use freestone_base::sync::Ordering;
@@ -89,15 +89,30 @@ unsafe impl Os for Fake {
         self.wait_while_held();
         // SAFETY: the range is committed, so it is inside the address range, and its contents are not needed.
         let mut state = self.call_or_half_way(|_| unsafe { at.write_bytes(0, self.half(bytes)) })?;
-        let pages = self.pages(&state, at, bytes);
-        assert!(state.committed.has_all(pages), "purging memory that is not committed");
-        state.purged_bytes += bytes as u64;
-        state.longest_purge_bytes = state.longest_purge_bytes.max(bytes);
-        if !state.purge_keeps_contents {
-            // SAFETY: the range is inside the address range (checked by `pages`), and its contents are not needed.
-            unsafe { at.write_bytes(0, bytes) };
-        }
+        // SAFETY: the range is committed, and its contents are not needed.
+        unsafe { self.take_back(&mut state, &[MemoryRange { start: at, bytes }]) };
         Ok(())
+    }
+
+    unsafe fn purge_first(&self, ranges: &[MemoryRange]) -> usize {
+        self.wait_while_held();
+        let mut n = 0;
+        let half_way = |state: &mut State| {
+            n = ranges.len() / 2;
+            let (gone, kept) = ranges.split_at(n);
+            // SAFETY: the ranges are committed, and their contents are not needed.
+            unsafe { self.take_back(state, gone) };
+            if let Some(range) = kept.first() {
+                // SAFETY: as above.
+                unsafe { range.start.write_bytes(0, self.half(range.bytes)) };
+            }
+        };
+        if let Ok(mut state) = self.call_or_half_way(half_way) {
+            n = ranges.len();
+            // SAFETY: as above.
+            unsafe { self.take_back(&mut state, ranges) };
+        }
+        n
     }
 
     unsafe fn purge_lazily(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {

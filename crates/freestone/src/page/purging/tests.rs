@@ -117,6 +117,32 @@ fn one_call_gives_back_at_most_two_mebibytes_so_that_no_thread_waits_long_for_it
     world.check().unwrap();
 }
 
+/// Of runs that lie apart many go back with one call, but no more than 2 MiB (13 runs are taken out at once, six fit): in a sandbox each by itself.
+#[test]
+fn runs_that_are_purged_together_take_few_calls_of_at_most_two_mebibytes() {
+    for (sandbox, calls) in [("off", 4), ("on", 16)] {
+        let world = World::hardened(4096, "off");
+        world.set(key::SANDBOX, sandbox);
+        world.set(key::DIRTY_MAX, "1g");
+        let heap = world.heap();
+        let blocks: Vec<*mut u8> = (0..32).map(|_| heap.allocate(5 * PAGE_BYTES, 1).start).collect();
+        blocks.iter().step_by(2).for_each(|&block| free(heap, block));
+        let pages = &world.shared.pages;
+        let mut state = pages.lock();
+        let _ = pages.empty_freed(&mut state);
+        drop(state);
+        assert_eq!(dirty_bytes(&world), 16 * 5 * PAGE_BYTES as u64);
+        world.os().advance_ms(20_000);
+        world.os().plan(None);
+        world.shared.pages.purge_due_now();
+        assert_eq!((dirty_bytes(&world), world.os().n_calls()), (0, calls), "sandbox={sandbox}");
+        assert_eq!(world.os().longest_purge_bytes() > 5 * PAGE_BYTES, sandbox == "off");
+        assert!(world.os().longest_purge_bytes() <= 2 * MIB);
+        blocks.iter().skip(1).step_by(2).for_each(|&block| free(heap, block));
+        world.check().unwrap();
+    }
+}
+
 /// The purge stays inside the kernel all the while.
 #[test]
 fn a_fork_does_not_wait_for_a_purge() {
