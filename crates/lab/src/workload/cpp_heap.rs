@@ -8,10 +8,10 @@
 //! that the C++ ABI for 64-bit processors gives them.
 #![allow(unsafe_code)]
 
-use crate::workload::failure;
 use crate::workload::params::{Param, Params};
 use crate::workload::stamped_block::Block;
 use crate::workload::tested_heap::Heap;
+use crate::workload::{failure, loaded_allocator};
 use std::ffi::{CStr, c_void};
 use std::hint::black_box;
 use std::ptr::NonNull;
@@ -46,8 +46,7 @@ impl CppHeap {
         // SAFETY: the C++ library may be loaded at any time, and stays loaded.
         unsafe { libc::dlopen(LIBRARY.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         let find = |name: &CStr| {
-            // SAFETY: the name is a C string; the default handle searches the libraries of this process, in the order in which they were loaded.
-            let address = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+            let address = loaded_allocator::symbol(name);
             if address.is_null() { failure::lacks(name, LIBRARY) } else { address }
         };
         // SAFETY: the ABI gives this name to `operator new(std::size_t)`.

@@ -8,6 +8,9 @@ pub(crate) const CORRUPT_EXIT: i32 = 3;
 /// Exit status of a workload that was refused memory.
 pub(crate) const EXHAUSTED_EXIT: i32 = 4;
 
+/// Exit status of a workload that lacks a library.
+const LACKING_EXIT: i32 = 5;
+
 /// Ends the process: the allocator refused `size` bytes.
 #[cold]
 pub(crate) fn exhausted(size: usize) -> ! {
@@ -25,7 +28,7 @@ pub(crate) fn lacks(name: &CStr, library: &CStr) -> ! {
         name.to_string_lossy(),
         library.to_string_lossy()
     );
-    std::process::exit(EXHAUSTED_EXIT)
+    std::process::exit(LACKING_EXIT)
 }
 
 /// Ends the process: the heap called `name`, which has a fixed region, refused `size` bytes.

@@ -49,7 +49,8 @@ fn stated_by(name: &CStr) -> Option<String> {
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
 }
 
-fn symbol(name: &CStr) -> *mut c_void {
+/// The first function or variable of this name in the libraries of this process, in the order in which they were loaded; null if there is none.
+pub(crate) fn symbol(name: &CStr) -> *mut c_void {
     // SAFETY: the name is a C string; the default handle searches the libraries of this process.
     unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
 }
