@@ -101,6 +101,11 @@ impl World {
         self.shared.pages.stats().small_pages
     }
 
+    /// Spends the budget of early purges: up to the dirty bound, what is freed stays dirty for the decay time.
+    pub(crate) fn spend_early_purges(&self) {
+        self.shared.pages.spend_early_purges();
+    }
+
     /// Sets the option `index`, one of `config::key`.
     pub(crate) fn set(&self, index: usize, value: &str) {
         self.shared.settings().set(index, value.as_bytes()).expect("the option takes the value");

@@ -12,6 +12,7 @@
 use crate::page::allocation::{Prefers, Run};
 use crate::page::large_cache::LargeRunCache;
 use crate::page::page_heap::PageHeap;
+use crate::page::policy::purge_bound::After;
 use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Kind, PageIndex};
@@ -102,7 +103,7 @@ impl<O: Os> PageHeap<O> {
         if cache.is_listed() {
             state.empty_cache(cache, now);
             self.ahead.note_dirtied();
-            drop(self.purge_due(state, now));
+            drop(self.purge_due(state, now, After::Other));
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::page::large_cache::PermanentCache;
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::density::Density;
+use crate::page::policy::purge_bound::After;
 use crate::page::runs::FreeState;
 use crate::page::state::State;
 use freestone_base::units::Moment;
@@ -18,7 +19,7 @@ impl<O: Os> PageHeap<O> {
         if !is_cached {
             free_run(&mut state, run, density, now);
         }
-        self.finish(state, now);
+        self.finish(state, now, After::LargeFree);
         is_cached
     }
 
@@ -35,9 +36,9 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Purges what is due after memory became dirty, and wakes the background thread if it waits for that.
-    pub(super) fn finish<'a>(&'a self, state: StateGuard<'a>, now: Moment) {
+    pub(super) fn finish<'a>(&'a self, state: StateGuard<'a>, now: Moment, after: After) {
         self.ahead.note_dirtied();
-        drop(self.purge_due(state, now));
+        drop(self.purge_due(state, now, after));
         self.watch.wake_for_dirty();
     }
 }

@@ -16,6 +16,7 @@
 use crate::page::allocation::Run;
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::policy::large_cache_share::LISTED_MOST;
+use crate::page::policy::purge_bound::After;
 use crate::page::state::State;
 use crate::span::{Entry, Kind, OwnedSpan, PageIndex, Span};
 use freestone_base::units::{Moment, Pages};
@@ -40,15 +41,16 @@ impl<O: Os> PageHeap<O> {
     pub(super) fn free_soon(&self, page: PageIndex, record: &Span, now: Moment) {
         record.dirty_since_ms.set(now.0);
         let pages = record.n_pages();
-        let is_span = record.kind.get() == Kind::Small && pages <= LISTED_MOST;
-        let has_room = self.emptied.count(pages);
-        self.emptied.put(page, if is_span { pages } else { Pages::ZERO }, record);
+        let is_span = record.kind.get() == Kind::Small;
+        // A large block is listed here because its own lists are full: while the early bound holds, what is beyond it goes back at once.
+        let has_room = self.emptied.count(pages) && (is_span || !self.freed.is_early());
+        self.emptied.put(page, if is_span && pages <= LISTED_MOST { pages } else { Pages::ZERO }, record);
         let is_time = self.is_time_to_empty(&self.emptied, now);
         if is_time {
             self.emptied.note_look(now);
         }
         if !has_room || is_time {
-            self.finish(self.lock(), now);
+            self.finish(self.lock(), now, if is_span { After::Other } else { After::LargeFree });
         } else {
             self.ahead.note_dirtied();
             self.watch.wake_for_dirty();

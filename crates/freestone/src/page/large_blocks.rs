@@ -8,6 +8,7 @@
 use crate::page::large_list::{LargeList, PinnedList};
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::growth;
+use crate::page::policy::purge_bound::After;
 use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Kind, PageIndex};
@@ -94,7 +95,7 @@ impl<O: Os> PageHeap<O> {
             list.shrink(run.pages - keep);
         }
         state.runs.shrink(run.first, keep, FreeState::dirty(now, record.is_huge.get()));
-        self.finish(state, now);
+        self.finish(state, now, After::LargeFree);
     }
 
     /// Enters a large block into the list of an explicit heap; freeing it takes it out.

@@ -7,7 +7,7 @@
 use crate::config::Purge;
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::page_stats::PageStats;
-use crate::page::policy::purge_bound::{self, AGE_GROUPS, Due, PIECE_MOST, RUNS_AT_ONCE};
+use crate::page::policy::purge_bound::{self, AGE_GROUPS, After, Due, PIECE_MOST, RUNS_AT_ONCE};
 use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
 use crate::span::Kind;
@@ -37,16 +37,16 @@ struct Taken {
 
 impl<O: Os> PageHeap<O> {
     /// Purges, oldest first, what is dirty beyond the bound or for longer than the decay time.
-    pub(super) fn purge_due<'a>(&'a self, state: StateGuard<'a>, now: Moment) -> StateGuard<'a> {
+    pub(super) fn purge_due<'a>(&'a self, state: StateGuard<'a>, now: Moment, after: After) -> StateGuard<'a> {
         let mut state = state;
         state.pass_time(now, self.decay());
         state.check_caches(&self.settings, now);
         self.check_freed(&mut state, now);
-        while let Some(first) = self.next_due(&mut state, now) {
+        while let Some(first) = self.next_due(&mut state, now, after) {
             let (mut runs, mut pages, mut due) = ([const { None }; RUNS_AT_ONCE], Pages::ZERO, Some(first));
             for place in &mut runs {
                 if due.is_none() && pages < AT_ONCE_PAGES {
-                    due = self.next_due(&mut state, now);
+                    due = self.next_due(&mut state, now, after);
                 }
                 let Some(extent) = due.take() else { break };
                 let taken = self.take_out(&mut state, extent);
@@ -60,19 +60,26 @@ impl<O: Os> PageHeap<O> {
 
     /// Purges what is due, for periodic callers. Returns whether anything is left that may become due.
     pub(crate) fn purge_due_now(&self) -> bool {
-        let state = self.purge_due(self.lock(), self.now());
+        let state = self.purge_due(self.lock(), self.now(), After::Other);
         state.may_expire() || self.freed.pages() != Pages::ZERO
     }
 
-    /// The pages of the oldest dirty run that are due. Before memory beyond the bound is purged, caches are emptied: what they hold counts
-    /// towards the bound.
-    fn next_due(&self, state: &mut StateGuard<'_>, now: Moment) -> Option<Extent> {
-        let bound = state.dirty_bound(&self.settings);
+    /// The pages of the oldest dirty run that are due. Before memory beyond the bound is purged, caches are emptied, and before memory beyond the early
+    /// bound, the lists of freed runs: what they hold counts towards the bound.
+    fn next_due(&self, state: &mut StateGuard<'_>, now: Moment, after: After) -> Option<Extent> {
+        let (decay, bound) = (self.decay(), state.dirty_bound(&self.settings));
         let beside_lists = |state: &State| state.runs.counts().of(Kind::Dirty) + state.cached_pages();
         if beside_lists(state) + self.freed.pages() > bound {
             self.empty_caches(state, now);
         }
-        self.freed.set_most(state.basic_bound(&self.settings).min(bound.saturating_sub(beside_lists(state))));
+        let early_bound = state.early_bound(now, decay);
+        let kept = if after == After::LargeFree { early_bound } else { Pages::MAX };
+        if state.runs.counts().of(Kind::Dirty) + self.freed.pages() > kept {
+            let _ = self.empty_freed(state);
+        }
+        let listed_most = state.basic_bound(&self.settings).min(bound.saturating_sub(beside_lists(state)));
+        self.freed.set_most(listed_most.min(early_bound));
+        self.freed.set_early(early_bound < Pages::MAX);
         self.bound_emptied(state);
         let oldest = state.runs.oldest_dirty()?;
         let (age, is_huge) = {
@@ -80,13 +87,20 @@ impl<O: Os> PageHeap<O> {
             (now.age_of(record.dirty_since()), record.is_huge.get())
         };
         // Huge pages stay: a purge would split them.
-        let decay = if is_huge { self.decay() } else { state.early_purge.decay(oldest.pages, now, self.decay()) };
-        match purge_bound::due(age, decay, state.runs.counts().of(Kind::Dirty), bound)? {
-            Due::Expired => {
-                state.early_purge.note(oldest.pages.min(PIECE_MOST), age, self.decay());
+        let (decay_of_oldest, kept) =
+            if is_huge { (decay, Pages::MAX) } else { (state.early_purge.decay(oldest.pages, now, decay), kept) };
+        let dirty = state.runs.counts().of(Kind::Dirty);
+        match purge_bound::due(age, decay_of_oldest, dirty, bound) {
+            None => {
+                let beyond = dirty.saturating_sub(kept).min(oldest.pages).min(PIECE_MOST);
+                let pages = state.early_purge.spend(beyond, now, decay);
+                (pages > Pages::ZERO).then(|| Extent::new(oldest.first, pages))
+            }
+            Some(Due::Expired) => {
+                state.early_purge.note(oldest.pages.min(PIECE_MOST), age, decay);
                 Some(oldest)
             }
-            Due::Excess(pages) => {
+            Some(Due::Excess(pages)) => {
                 state.churn.note_purge_for_amount(now);
                 let piece = Extent::new(oldest.first, pages);
                 let pages = if is_huge { self.to_huge_page_end(piece) } else { pages };
@@ -124,7 +138,7 @@ impl<O: Os> PageHeap<O> {
             left -= pages;
             grown = grown.saturating_sub(pages);
         }
-        if has_churned { self.purge_due(state, self.now()) } else { state }
+        if has_churned { self.purge_due(state, self.now(), After::Other) } else { state }
     }
 
     /// Purges pages at the start of a dirty run, or as many of them as one call may, without the lock while the kernel works.
@@ -160,6 +174,12 @@ impl<O: Os> PageHeap<O> {
         }
         self.tell_waiting(&state);
         state
+    }
+
+    /// Spends the budget of early purges: up to the dirty bound, what is freed stays dirty for the decay time.
+    #[cfg(test)]
+    pub(crate) fn spend_early_purges(&self) {
+        let _ = self.lock().early_purge.spend(Pages::MAX, self.now(), self.decay());
     }
 
     /// Tells threads that wait for a purge that one has ended.

@@ -5,7 +5,7 @@
 
 use crate::page::policy::large_cache_share::LISTED_MOST;
 use crate::span::{PageIndex, Span};
-use freestone_base::sync::{AtomicU32, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_base::tagged_stack::TaggedStack;
 use freestone_base::units::{Millis, Moment, Pages};
 
@@ -23,6 +23,8 @@ pub(super) struct RunLists {
     pages: AtomicU32,
     /// How many there may be.
     most: AtomicU32,
+    /// Whether the early bound holds.
+    is_early: AtomicBool,
     /// When a thread last looked for what has expired.
     looked_ms: AtomicU32,
 }
@@ -34,6 +36,7 @@ impl RunLists {
             lists: [const { TaggedStack::new() }; LENGTHS],
             pages: AtomicU32::new(0),
             most: AtomicU32::new(0),
+            is_early: AtomicBool::new(false),
             looked_ms: AtomicU32::new(0),
         }
     }
@@ -89,6 +92,16 @@ impl RunLists {
     /// Sets how many pages there may be.
     pub(super) fn set_most(&self, most: Pages) {
         self.most.store(most.0, Ordering::Relaxed);
+    }
+
+    /// Sets whether there may be so few because the early bound holds.
+    pub(super) fn set_early(&self, is_early: bool) {
+        self.is_early.store(is_early, Ordering::Relaxed);
+    }
+
+    /// Whether there may be so few because the early bound holds.
+    pub(super) fn is_early(&self) -> bool {
+        self.is_early.load(Ordering::Relaxed)
     }
 
     /// Whether it is time to look for what has expired, `period` after the last look.

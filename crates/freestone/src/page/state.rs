@@ -105,6 +105,12 @@ impl State {
         Pages::in_bytes(settings.dirty_bound_bytes(self.in_use_beside_lists().to_bytes().0 as u64))
     }
 
+    /// Dirty pages that may stay when a large block is freed; [`Pages::MAX`] once the budget of early purges is spent.
+    pub(super) fn early_bound(&mut self, now: Moment, decay: Option<Millis>) -> Pages {
+        let in_use = self.in_use_beside_lists();
+        self.early_purge.bound(in_use, now, decay)
+    }
+
     /// Dirty pages that may stay, whatever their age.
     pub(super) fn dirty_bound(&self, settings: &Settings) -> Pages {
         self.churn.raised(self.basic_bound(settings), self.in_use_beside_lists())

@@ -2,6 +2,7 @@
 #![allow(unsafe_code)]
 use crate::config::key;
 use crate::page::page_heap::OwnedRun;
+use crate::page::policy::purge_bound::After;
 use crate::page::runs::Extent;
 use crate::span::Kind;
 use crate::testing::{OneHeap, World, free};
@@ -74,6 +75,7 @@ pub(in crate::page) fn dirty_bytes(world: &World) -> u64 {
 
 /// Makes `n` MiB dirty; returns the heap that allocated and freed them.
 pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> Own<'_, Fake> {
+    world.spend_early_purges();
     let heap = world.heap();
     let blocks: Vec<_> = (0..n).map(|_| heap.allocate(MIB, 1).start).collect();
     blocks.into_iter().for_each(|block| free(heap, block));
@@ -81,7 +83,7 @@ pub(in crate::page) fn dirty_mib(world: &World, n: usize) -> Own<'_, Fake> {
     let pages = &world.shared.pages;
     let mut state = pages.lock();
     let _ = pages.empty_freed(&mut state);
-    drop(pages.purge_due(state, pages.now()));
+    drop(pages.purge_due(state, pages.now(), After::Other));
     heap
 }
 
@@ -130,6 +132,7 @@ pub(in crate::page) fn take_run(world: &World, n: u32) -> OwnedRun {
 fn at_most_four_mebibytes_are_taken_out_to_be_purged_at_once() {
     let world = World::hardened(4096, "off");
     let pages = &world.shared.pages;
+    world.spend_early_purges();
     for [dirty, _wall] in [(); 12].map(|()| [8, 1].map(|n| take_run(&world, n))) {
         pages.free(dirty);
     }
@@ -181,6 +184,7 @@ fn under_every_option_and_failing_call_contents_and_invariants_hold() {
 fn a_block_is_put_together_of_dirty_pages_and_the_free_ones_beside_them() {
     let world = World::new(4096);
     world.set(key::DIRTY_MAX, "1g");
+    world.spend_early_purges();
     let heap = world.heap();
     for behind in [true, false] {
         let blocks: Vec<_> = (0..3).map(|_| heap.allocate(4 * MIB, 1).start).collect();

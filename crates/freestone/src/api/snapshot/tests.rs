@@ -246,6 +246,7 @@ fn large_blocks_in_the_quarantine_of_a_watched_heap_are_cached_and_counted_as_fr
 #[test]
 fn peaks_stay_and_what_was_purged_and_fresh_adds_up() {
     let world = World::new(4096);
+    world.spend_early_purges();
     let heap = world.heap();
     let before = take(&world.shared, &world.threads);
     let block = heap.allocate(40 * PAGE_BYTES, 1).start;

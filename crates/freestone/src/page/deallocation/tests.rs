@@ -13,6 +13,7 @@ use std::boxed::Box;
 fn world() -> World {
     let world = World::new(4096);
     world.set(key::DIRTY_MAX, "1g");
+    world.spend_early_purges();
     world
 }
 

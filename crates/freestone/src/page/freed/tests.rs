@@ -28,6 +28,7 @@ fn blocks(heap: Own<'_, Fake>, pages: usize, n: usize) -> Vec<*mut u8> {
 
 /// A heap that has freed `n` blocks of `pages` each, all but the first into a list: the first free sets how much may be there. Returns the last of them.
 fn with_listed(world: &World, pages: usize, n: usize) -> (Own<'_, Fake>, *mut u8) {
+    world.spend_early_purges();
     let heap = world.heap();
     let first = heap.allocate(PAGE_BYTES, 1).start;
     let blocks = blocks(heap, pages, n);
@@ -173,6 +174,7 @@ fn nothing_is_listed_where_nothing_may_stay_or_that_is_too_long() {
     for (option, value) in [(key::DIRTY_MAX, "0"), (key::DECAY_MS, "0"), (key::DIRTY_MAX, "1g")] {
         let world = World::new(4096);
         world.set(option, value);
+        world.spend_early_purges();
         let heap = world.heap();
         let held: Vec<_> = [1, 16, 17].into_iter().flat_map(|pages| blocks(heap, pages, 5)).collect();
         held.into_iter().for_each(|block| free(heap, block));
@@ -186,6 +188,7 @@ fn nothing_is_listed_where_nothing_may_stay_or_that_is_too_long() {
 #[test]
 fn frees_beyond_the_bound_take_the_lock_for_many() {
     let world = World::new(4096);
+    world.spend_early_purges();
     let heap = world.heap();
     let held = blocks(heap, 4, 78);
     let mut most = 0;

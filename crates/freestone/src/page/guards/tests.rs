@@ -70,6 +70,7 @@ fn a_guard_has_no_memory_and_counts_against_no_limit() {
 #[test]
 fn blocks_of_one_length_get_the_guards_of_earlier_ones_for_nothing() {
     let world = World::new(4096);
+    world.spend_early_purges();
     world.set(key::DIRTY_MAX, "1g");
     let heap = world.heap();
     for step in 0..3 {
@@ -85,6 +86,7 @@ fn blocks_of_one_length_get_the_guards_of_earlier_ones_for_nothing() {
 #[test]
 fn what_was_guarded_is_memory_again_for_a_block_that_needs_it() {
     let world = World::new(4096);
+    world.spend_early_purges();
     world.set(key::DIRTY_MAX, "1g");
     let heap = world.heap();
     let blocks: Vec<_> = (0..40).map(|_| allocate(heap, BLOCK)).collect();

@@ -159,6 +159,7 @@ fn a_block_that_grows_ends_with_a_whole_huge_page_only_if_it_has_huge_pages_and_
 #[test]
 fn a_block_behind_many_pages_grows_like_the_first() {
     let world = world();
+    world.spend_early_purges();
     let [_first, block, room, _wall] = [400, 20, 40, 1].map(|n| allocate(&world, n));
     world.shared.pages.free(room);
     assert!(world.shared.pages.extend(&block, Pages(60)));
@@ -187,6 +188,7 @@ fn a_block_at_the_end_of_the_arena_grows_by_what_it_lacks() {
 #[test]
 fn the_new_part_of_a_block_is_prefaulted_if_it_is_clean_and_at_most_a_quarter() {
     let world = world();
+    world.spend_early_purges();
     let pages = &world.shared.pages;
     let [block, behind, _wall] = [40, 60, 1].map(|n| allocate(&world, n));
     pages.free(behind);

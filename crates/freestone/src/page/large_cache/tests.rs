@@ -233,6 +233,7 @@ fn cached_and_dirty_memory_obey_the_bound_together() {
 #[test]
 fn dirty_memory_that_would_pass_the_bound_empties_caches() {
     let world = World::new(4096);
+    world.spend_early_purges();
     let heap = world.heap();
     let mut blocks: Vec<_> = (0..6).map(|_| heap.allocate(3 * MIB, 1).start).collect();
     // The first gives the memory that is cached.

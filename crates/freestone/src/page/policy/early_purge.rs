@@ -20,6 +20,12 @@ const PERIOD: u32 = 8;
 /// Pages that may be purged early in a period: 16 MiB.
 const BUDGET: Pages = Pages(256);
 
+/// When a large block is freed, this much may be dirty in any case: 1 MiB, for the next blocks.
+const KEPT_LEAST: Pages = Pages(16);
+
+/// Or one part in this many of what is in use, if that is more.
+const KEPT_SHARE: u32 = 32;
+
 /// What was purged early in the present period.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::page) struct EarlyPurge {
@@ -35,6 +41,12 @@ impl EarlyPurge {
     pub(in crate::page) fn decay(&mut self, pages: Pages, now: Moment, decay: Option<Millis>) -> Option<Millis> {
         let decay = decay?;
         Some(if self.left(now, decay) >= pages { Millis(decay.0 / SHARE) } else { decay })
+    }
+
+    /// Dirty pages that may stay when a large block is freed, while `in_use` pages are in use; [`Pages::MAX`] once the budget is spent.
+    pub(in crate::page) fn bound(&mut self, in_use: Pages, now: Moment, decay: Option<Millis>) -> Pages {
+        let has_budget = decay.is_some_and(|decay| self.left(now, decay) > Pages::ZERO);
+        if has_budget { KEPT_LEAST.max(Pages(in_use.0 / KEPT_SHARE)) } else { Pages::MAX }
     }
 
     /// Pages that may be purged early from now on.
@@ -98,8 +110,22 @@ mod tests {
     }
 
     #[test]
+    fn a_mebibyte_or_one_page_in_32_of_what_is_in_use_may_stay_while_there_is_budget() {
+        let mut early = EarlyPurge::NONE;
+        let now = Moment(100_000);
+        let kept = [0, 512, 543, 544, 6400].map(|in_use| early.bound(Pages(in_use), now, DECAY).0);
+        assert_eq!(kept, [16, 16, 16, 17, 200]);
+        early.note(Pages(255), Millis(20), DECAY);
+        assert_eq!(early.bound(Pages(1), now, DECAY), Pages(16));
+        assert_eq!(early.spend(Pages(1), now, DECAY), Pages(1));
+        assert_eq!(early.bound(Pages(1), now, DECAY), Pages::MAX, "the budget is spent");
+        assert_eq!(early.bound(Pages(1), Moment(108_000), DECAY), Pages(16), "a new period");
+    }
+
+    #[test]
     fn without_a_decay_time_nothing_is_purged_early() {
         let mut early = EarlyPurge::NONE;
+        assert_eq!(early.bound(Pages(1), Moment(100), None), Pages::MAX);
         assert_eq!(early.decay(Pages(1), Moment(100), None), None);
         assert_eq!(early.spend(Pages(1), Moment(100), None), Pages::ZERO);
     }

@@ -19,6 +19,15 @@ pub(in crate::page) const PIECE_MOST: Pages = Pages(32);
 /// purges: more would touch another OS page of the stack of each.
 pub(in crate::page) const RUNS_AT_ONCE: usize = 16;
 
+/// What a thread has done before it purges what is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::page) enum After {
+    /// It freed a large block: the early bound holds as well ([`EarlyPurge`](crate::page::policy::early_purge::EarlyPurge)).
+    LargeFree,
+    /// It emptied spans, allocated, or looks for what has expired.
+    Other,
+}
+
 /// Why the oldest dirty run is purged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::page) enum Due {

@@ -1,6 +1,7 @@
 #![allow(unsafe_code)]
 use crate::config::key;
 use crate::page::page_heap::OwnedRun;
+use crate::page::policy::purge_bound::After;
 use crate::page::runs::Extent;
 use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
 use crate::span::Kind;
@@ -12,6 +13,7 @@ use freestone_os::fake::Fake;
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
+mod early;
 mod exchange;
 
 /// Replaces four blocks `n` times. Three go and three come.
@@ -66,8 +68,8 @@ fn purging_begins_again_a_decay_time_after_large_blocks_last_took_dirty_memory_a
 fn dirty_memory_is_counted_by_age() {
     let world = World::new(4096);
     world.set(key::DIRTY_MAX, "1g");
+    world.spend_early_purges();
     let heap = world.heap();
-    // Too long to go back early.
     let walls: Vec<_> = (0..8).map(|_| heap.allocate(17 * MIB, 1).start).collect();
     for (at, &wall) in walls.iter().enumerate().filter(|(at, _)| at % 2 == 0) {
         free(heap, wall);
@@ -124,6 +126,7 @@ fn runs_that_are_purged_together_take_few_calls_of_at_most_two_mebibytes() {
         let world = World::hardened(4096, "off");
         world.set(key::SANDBOX, sandbox);
         world.set(key::DIRTY_MAX, "1g");
+        world.spend_early_purges();
         let heap = world.heap();
         let blocks: Vec<*mut u8> = (0..32).map(|_| heap.allocate(5 * PAGE_BYTES, 1).start).collect();
         blocks.iter().step_by(2).for_each(|&block| free(heap, block));
@@ -169,7 +172,7 @@ fn memory_that_was_freed_after_the_clock_was_read_is_not_old() {
     let read_before = pages.now();
     world.os().advance_ms(4);
     let _heap = dirty_mib(&world, 10);
-    drop(pages.purge_due(pages.lock(), read_before));
+    drop(pages.purge_due(pages.lock(), read_before, After::Other));
     assert_eq!(dirty_bytes(&world), 10 * MIB as u64);
 }
 

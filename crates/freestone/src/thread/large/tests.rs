@@ -28,6 +28,7 @@ fn calloc_is_zero_whatever_purging_did() {
 #[test]
 fn dirty_memory_is_bounded_by_amount_and_by_age() {
     let world = World::new(4096);
+    world.spend_early_purges();
     let heap = world.heap();
     let mebibyte = 1 << 20;
     let blocks: Vec<_> = (0..40).map(|_| heap.allocate(mebibyte, 1).start).collect();

@@ -27,6 +27,8 @@ fn dirty_pages_go_back_in_exchange_for_as_many_clean_ones_that_a_large_block_tak
 #[test]
 fn of_much_dirty_memory_only_as_much_goes_back_as_a_block_takes() {
     let world = World::hardened(4096, "off");
+    // One part in 32 of it may be dirty when a large block is freed.
+    let _much = allocate(&world, 1200);
     let runs = [(); 3].map(|()| [12, 1].map(|n| allocate(&world, n)));
     for [dirty, _wall] in runs {
         world.shared.pages.free(dirty);
@@ -102,6 +104,7 @@ fn as_many_dirty_pages_go_back_in_exchange_as_are_more_in_use_than_ever_but_no_m
 fn churning() -> World {
     let world = World::hardened(4096, "off");
     world.set(key::DIRTY_MAX, "4m");
+    world.spend_early_purges();
     // Clean pages for all that follows, from a time that is forgotten.
     let ahead = allocate(&world, 2300);
     world.shared.pages.free(ahead);
@@ -144,9 +147,12 @@ fn no_dirty_page_goes_back_in_exchange_once_the_budget_is_spent_or_without_a_dec
     let world = World::hardened(4096, "off");
     // More than will be in use, and not for long: it is not beyond the bound.
     world.set(key::DIRTY_MAX, "1g");
+    // One part in 32 of it may be dirty when a large block is freed.
+    let _much = allocate(&world, 640);
     let high = allocate(&world, 1500);
     world.shared.pages.free(high);
-    world.os().advance_ms(1000);
+    // A new budget.
+    world.os().advance_ms(8000);
     world.shared.pages.purge_due_now();
     let before_all = world.os().purged_bytes();
     for round in 0..20 {
