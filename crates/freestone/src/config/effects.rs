@@ -6,7 +6,7 @@ pub(super) static EFFECTS: &[&str] = &[
     // profile
     "sets several other options, as the table of profiles says; explicit options override the profile",
     // decay_ms
-    "free memory that has not been used for this long is returned to the operating system, a little of it after a fiftieth of that; 4294967295: never",
+    "free memory that has not been used for this long is returned to the operating system, a little of it after a fiftieth of that or when a large block is freed; 4294967295: never",
     // dirty_max
     "the most free memory that is kept for reuse, whatever its age: this, or a tenth of the memory in use if that is more",
     // background

@@ -94,12 +94,12 @@ impl RunLists {
         self.most.store(most.0, Ordering::Relaxed);
     }
 
-    /// Sets whether there may be so few because the early bound holds.
+    /// Sets whether the early bound holds: a large block for which there is no room is freed at once then.
     pub(super) fn set_early(&self, is_early: bool) {
         self.is_early.store(is_early, Ordering::Relaxed);
     }
 
-    /// Whether there may be so few because the early bound holds.
+    /// Whether the early bound holds.
     pub(super) fn is_early(&self) -> bool {
         self.is_early.load(Ordering::Relaxed)
     }

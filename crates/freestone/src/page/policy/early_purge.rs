@@ -5,9 +5,12 @@
 //! decay time has passed. So dirty runs go back after a fiftieth of the decay time, but only as much in eight decay times as costs at most a
 //! thousandth of the time if all of it is wasted: 16 MiB, 4096 page faults of about 2 µs. `docs/decisions/0043-early-purges.md` has the measurements.
 //!
-//! Of the same budget, dirty runs go back at once in exchange for clean pages that a large block takes because no dirty run is long enough: so they do
-//! not add to the program's peak (`docs/decisions/0050-the-peak-of-real-programs.md`); beyond the budget only while more is in use than ever
-//! (`docs/decisions/0065-memory-in-exchange-for-growth.md`).
+//! Of the same budget, dirty runs go back at once
+//! - when a large block is freed, as far as more than 1 MiB is dirty, or than a 32nd of what is in use ([`EarlyPurge::bound`];
+//!   `docs/decisions/0072-what-large-blocks-leave-dirty.md`);
+//! - in exchange for clean pages that a large block takes because no dirty run is long enough: so they do not add to the program's peak
+//!   (`docs/decisions/0050-the-peak-of-real-programs.md`); beyond the budget only while more is in use than ever
+//!   (`docs/decisions/0065-memory-in-exchange-for-growth.md`).
 
 use freestone_base::units::{Millis, Moment, Pages};
 

@@ -5,7 +5,8 @@
 //!                                                            the oldest is as old as the decay time, or all are more than the bound
 //! ```
 //!
-//! The bound is the option `dirty_max`, or a tenth of what is in use, and more while the program churns.
+//! The bound is the option `dirty_max`, or a tenth of what is in use, and more while the program churns. When a large block is freed, a lower one holds as well, within a
+//! budget: `early_purge`.
 
 use freestone_base::units::{Millis, Pages};
 
