@@ -44,5 +44,5 @@ pub(crate) use layout::{Layout, View};
 pub(crate) use list::SpanList;
 pub(crate) use owned::OwnedSpan;
 pub(crate) use page_index::PageIndex;
-pub(crate) use page_map::{Entry, Generation, PageMap};
+pub(crate) use page_map::{Entry, Generation, PageMap, Untagged};
 pub(crate) use record::{Kind, PageAccess, Span};

@@ -14,9 +14,10 @@
 use crate::api::local_heap::{keep_freed, with_heap};
 use crate::api::recording;
 use crate::size_class::{N_CLASSES, block_bytes};
+use crate::span::Untagged;
 use crate::span::family::Family;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::heap::own::Current;
+use crate::thread::heap::own::{Current, Own};
 use crate::thread::recorded::{self, RecordedThread};
 use crate::thread::watched::request::Claim;
 use crate::thread::{current, flush};
@@ -29,10 +30,13 @@ use freestone_os::System;
 /// - `block` is null, or was returned by this allocator and is not freed; no code uses it any more.
 #[inline(always)]
 pub unsafe fn free(block: *mut u8) {
-    // SAFETY: this function's contract is that of `free_below`; the bound is what it may be at most.
-    if unsafe { !free_below(block, CLASS_BOUND) } {
+    // SAFETY: this function's contract is that of `free_at_hand`; the bound is what it may be at most.
+    match unsafe { free_at_hand(block, CLASS_BOUND) } {
+        AtHand::Freed => {}
+        // SAFETY: this function's contract is that of `free_small`.
+        AtHand::Small(own, untagged) => unsafe { free_small(own, untagged, block) },
         // SAFETY: this function's contract is that of `free_slow`.
-        unsafe { free_slow(block) };
+        AtHand::Other => unsafe { free_slow(block) },
     }
 }
 
@@ -47,18 +51,39 @@ pub const CLASS_BOUND: usize = N_CLASSES;
 #[inline(always)]
 #[must_use]
 pub unsafe fn free_below(block: *mut u8, bound: usize) -> bool {
+    // SAFETY: this function's contract is that of `free_at_hand`.
+    matches!(unsafe { free_at_hand(block, bound) }, AtHand::Freed)
+}
+
+/// What became of a block, or what is known of it.
+enum AtHand {
+    /// It is freed.
+    Freed,
+    /// It lies in a page with this entry, and the thread has this heap, which does not own the page; or the class is not below the bound.
+    Small(Own<'static, System>, Untagged),
+    /// It may be anything.
+    Other,
+}
+
+/// Frees a small block of this thread if its class is below `bound`.
+///
+/// # Safety
+/// - As for [`free_below`].
+#[inline(always)]
+unsafe fn free_at_hand(block: *mut u8, bound: usize) -> AtHand {
     let heap = current::get();
-    let Some((own, class)) = heap.own_class_below(block.addr(), bound) else { return false };
+    let Some((own, untagged)) = heap.untagged_entry(block.addr()) else { return AtHand::Other };
+    let Some(class) = untagged.class_below(bound) else { return AtHand::Small(own, untagged) };
     // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
     let block = unsafe { FreeBlock::new(block, class) };
     if block.is_marked() {
-        return false;
+        return AtHand::Other;
     }
     if own.bins().push(block) {
         // SAFETY: the heap owns the block's span, so it is no placeholder.
         unsafe { overflow(heap, class) };
     }
-    true
+    AtHand::Freed
 }
 
 /// Frees a block of `size` bytes from C's functions, as [`free`]; the size is checked if the block's heap is watched.
@@ -171,32 +196,32 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
     }
 }
 
-/// Frees whatever is not a small block of this thread; does nothing for null, which is most of what some programs pass. So that takes no more than
-/// a test.
+/// Frees a block in a page that this thread's heap does not own, and of which the program says nothing. It gets what `free` has in registers.
+///
+/// # Safety
+/// - As for [`free`]; `own` and `untagged` are what [`free_at_hand`] says of the block.
+#[cold]
+#[inline(never)]
+unsafe fn free_small(own: Own<'_, System>, untagged: Untagged, block: *mut u8) {
+    // SAFETY: no code uses the block any more (this function's contract).
+    if unsafe { !own.free_remote(block, untagged.tagged(own.bins().lookup().tag())) } {
+        // SAFETY: this function's contract is that of `free_local_unclaimed`, and null is in no page.
+        unsafe { free_local_unclaimed(block) };
+    }
+}
+
+/// Frees whatever is in no page that this thread's heap has at hand, or may be free already; does nothing for null, which is most of what some programs pass.
+/// So that takes no more than a test.
 ///
 /// # Safety
 /// - As for [`free`].
 #[cold]
 #[inline(never)]
-pub(crate) unsafe fn free_slow(block: *mut u8) {
-    if !block.is_null() {
-        // SAFETY: this function's contract is that of `free_unclaimed`.
-        unsafe { free_unclaimed(block) };
-    }
-}
-
-/// Frees a block of which the program says nothing and that is not a small one of this thread at hand.
-///
-/// # Safety
-/// - As for [`free`]; `block` is not null.
-#[inline(never)]
-unsafe fn free_unclaimed(block: *mut u8) {
-    let heap = current::get();
-    // SAFETY: no code uses the block any more (this function's contract).
-    if unsafe { heap.free_remote(block) } {
+unsafe fn free_slow(block: *mut u8) {
+    if block.is_null() {
         return;
     }
-    if heap.is_placeholder() {
+    if current::get().is_placeholder() {
         // SAFETY: this function's contract is that of `free_without_heap`.
         unsafe { free_without_heap(block, Claim::of(Family::C)) };
     } else {

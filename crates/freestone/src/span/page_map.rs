@@ -95,6 +95,29 @@ impl Generation {
     }
 }
 
+/// An entry from which a heap's tag was subtracted: the size class, if the heap owns the page. It stays in the register of `free`'s one comparison, and whoever
+/// has to know more of the page adds the tag again.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub(crate) struct Untagged(u32);
+
+impl Untagged {
+    /// The size class, if the page is of a small span that the tag's heap owns, and the class is below `bound`, which is [`N_CLASSES`] or less.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn class_below(self, bound: usize) -> Option<usize> {
+        let code = self.0 as usize;
+        if code < bound { Some(code) } else { None }
+    }
+
+    /// The entry, with the same `tag`.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn tagged(self, tag: u32) -> Entry {
+        Entry(self.0.wrapping_add(tag))
+    }
+}
+
 /// An entry of the page map, as read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
@@ -120,19 +143,18 @@ impl Entry {
         Self(generation.tag() | class as u32)
     }
 
+    /// What is left of the entry without `tag`.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) const fn untagged(self, tag: u32) -> Untagged {
+        Untagged(self.0.wrapping_sub(tag))
+    }
+
     /// The size class, if the page is of a small span that `tag` owns. One subtraction, one comparison.
     #[inline(always)]
     #[must_use]
     pub(crate) const fn class_if_owned(self, tag: u32) -> Option<usize> {
-        self.class_if_owned_below(tag, N_CLASSES)
-    }
-
-    /// As [`Entry::class_if_owned`], if the class is below `bound`, which is [`N_CLASSES`] or less.
-    #[inline(always)]
-    #[must_use]
-    pub(crate) const fn class_if_owned_below(self, tag: u32, bound: usize) -> Option<usize> {
-        let code = self.0.wrapping_sub(tag) as usize;
-        if code < bound { Some(code) } else { None }
+        self.untagged(tag).class_below(N_CLASSES)
     }
 
     /// The size class, if the page is of a small span, whoever owns it.

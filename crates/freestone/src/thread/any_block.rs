@@ -40,7 +40,7 @@ pub(crate) fn is_possible(size: usize, align: usize) -> bool {
 }
 
 impl<O: Os + 'static> Current<'_, O> {
-    /// Frees a small block of any heap: puts it into the buffer for its owner if this thread has blocks of that owner there. `false` of any other
+    /// Frees a small block of any heap that is at hand in the page map: another's goes into the buffer for its owner. `false` of any other
     /// block, of one that may be free already, and of one that may be watched: they stay as they are.
     ///
     /// # Safety
@@ -49,21 +49,34 @@ impl<O: Os + 'static> Current<'_, O> {
     #[must_use]
     pub(crate) unsafe fn free_remote(self, block: *mut u8) -> bool {
         let Some((own, entry)) = self.entry_of_block(block.addr()) else { return false };
+        // SAFETY: the page has this entry; this function's contract is that of `Own::free_remote`.
+        unsafe { own.free_remote(block, entry) }
+    }
+}
+
+impl<O: Os + 'static> Own<'_, O> {
+    /// As [`Current::free_remote`], of a block whose page has this entry.
+    ///
+    /// # Safety
+    /// - As for [`Own::free`].
+    #[inline(always)]
+    #[must_use]
+    pub(crate) unsafe fn free_remote(self, block: *mut u8, entry: Entry) -> bool {
         // SAFETY: the page map says of which class the block is, and no code uses it any more (this function's contract).
         let of_class = |class| unsafe { FreeBlock::new(block, class) };
-        if let Some((slot, class)) = own.remote().slot_and_class(entry) {
+        if let Some((slot, class)) = self.remote().slot_and_class(entry) {
             let block = of_class(class);
             if block.is_marked() {
                 return false;
             }
-            flush::buffer(own, slot, block);
+            flush::free_into(self, slot, block);
             return true;
         }
         let Some(block) = entry.class().map(of_class) else { return false };
-        if block.is_marked() || own.shared().secret.is_drawn() {
+        if block.is_marked() || self.shared().secret.is_drawn() {
             return false;
         }
-        free_small(own, block, entry);
+        free_small(self, block, entry);
         true
     }
 }

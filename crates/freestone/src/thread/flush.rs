@@ -117,11 +117,11 @@ pub(crate) fn free_remote<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: 
     route::send(own, block, generation);
 }
 
-/// Frees a block of an owner that blocks are buffered for in `slot`: counts the free and buffers the block.
+/// As [`free_remote`], of a block whose owner has blocks in `slot`, and whose bytes are not counted there.
 #[inline(always)]
-pub(crate) fn buffer<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
+pub(crate) fn free_into<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
     own.bins().count_remote_frees(block.class(), 1);
-    route::buffer(own, slot, block);
+    route::buffer_uncounted(own, slot, block);
 }
 
 /// Frees a block that is not of this heap and may be free already: counts the free, and sends it to where that is found out.

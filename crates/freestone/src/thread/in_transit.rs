@@ -14,8 +14,8 @@
 //! A free of another thread's block writes to the block, and reads it only to see whether it is marked: what it collects is in the batch. So a
 //! block that is freed again, or written to, while it is buffered cannot damage the batch: it is left out and reported when the batch is linked.
 //!
-//! A block is written once: its link, its mark, and in the mark the block that was buffered eight before it, which comes eight later when the owner drains its
-//! inbox. For the first eight of a batch that is one of the batch before, if the same owner got that.
+//! A block is written once: its link, its mark, and in the mark the block that was buffered sixteen before it, which comes sixteen later when the owner drains its
+//! inbox. For the first sixteen of a batch that is one of the batch before, if the same owner got that.
 //!
 //! # Safety
 //! A block of a batch, a handover or an inbox is free, and belongs to that value. A program that breaks this is found by the marks, as in
@@ -25,82 +25,106 @@ use crate::span::View;
 use crate::span::free_node::{self, Chain, Marked};
 use crate::thread::free_block::{Found, FreeBlock};
 use core::cell::Cell;
-use core::{iter, ptr};
+use core::ptr;
 use freestone_base::inbox::{Inbox, LinkKey, Node};
 
 /// The most blocks of a batch.
 pub(crate) const BATCH: usize = 32;
 
 /// How many blocks before its turn a block is prefetched.
-const AHEAD: u32 = 8;
+const AHEAD: u8 = 16;
 
 /// Blocks of one owner that a thread has freed and not yet handed over. See the module header. Zeroed memory is an empty one.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    /// The number of the next block. Blocks are numbered on from batch to batch.
-    next: Cell<u32>,
-    /// The number of the batch's first block.
-    first: Cell<u32>,
+    /// Where the next block is noted.
+    next: Cell<Place>,
+    /// Where the batch's first block is noted: where the next one would be, if the batch has none or is full.
+    first: Cell<Place>,
     /// The block that was added last, which the next one links to; null if there is none.
     last: Cell<*mut Node>,
-    /// Each block, at its number modulo [`BATCH`]: where the batch has none yet, those of the batch before.
-    blocks: [Cell<*mut Node>; BATCH],
+    /// A ring of blocks, which goes on from batch to batch: where the batch has none yet, those of the batch before.
+    ring: [Noted; BATCH],
+}
+
+/// A block that is noted, in as many bytes as make a ring of 256.
+#[derive(Debug)]
+#[repr(align(8))]
+struct Noted(Cell<*mut Node>);
+
+/// A place in the ring: its offset in bytes, which wraps as the ring does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+struct Place(u8);
+
+const _: () = assert!(size_of::<[Noted; BATCH]>() == 1 << u8::BITS);
+
+impl Place {
+    const BYTES: u8 = size_of::<Noted>() as u8;
+
+    /// The place `n` behind it.
+    #[inline(always)]
+    fn ahead(self, n: u8) -> Self {
+        Self(self.0.wrapping_add(n * Self::BYTES))
+    }
+
+    /// The place `n` before it.
+    #[inline(always)]
+    fn back(self, n: u8) -> Self {
+        Self(self.0.wrapping_sub(n * Self::BYTES))
+    }
 }
 
 impl Batch {
     /// No blocks.
     pub(crate) const fn new() -> Self {
         Self {
-            next: Cell::new(0),
-            first: Cell::new(0),
+            next: Cell::new(Place(0)),
+            first: Cell::new(Place(0)),
             last: Cell::new(ptr::null_mut()),
-            blocks: [const { Cell::new(ptr::null_mut()) }; BATCH],
+            ring: [const { Noted(Cell::new(ptr::null_mut())) }; BATCH],
         }
     }
 
     /// How many blocks.
     #[inline(always)]
     pub(crate) fn len(&self) -> usize {
-        self.next.get().wrapping_sub(self.first.get()) as usize
+        if self.last.get().is_null() {
+            return 0;
+        }
+        let to_last = self.next.get().back(1).0.wrapping_sub(self.first.get().0);
+        usize::from(to_last / Place::BYTES) + 1
     }
 
-    /// Whether there is no room for another block.
+    /// What is noted at a place.
     #[inline(always)]
-    pub(crate) fn is_full(&self) -> bool {
-        self.len() == BATCH
-    }
-
-    /// Where the block with a number is noted.
-    #[inline(always)]
-    fn at(&self, number: u32) -> &Cell<*mut Node> {
-        &self.blocks[number as usize % BATCH]
+    fn at(&self, place: Place) -> &Cell<*mut Node> {
+        // SAFETY: a place is the offset of an element in the ring.
+        let noted = unsafe { &*self.ring.as_ptr().byte_add(usize::from(place.0)) };
+        &noted.0
     }
 
     /// Begins a batch for another owner than that of the batch before, with `block` as the first: so none of the batch before is named.
     pub(crate) fn turn_to(&self, block: &FreeBlock) {
-        (1..=AHEAD).for_each(|back| self.at(self.next.get().wrapping_sub(back)).set(block.node()));
+        (1..=AHEAD).for_each(|back| self.at(self.next.get().back(back)).set(block.node()));
     }
 
-    /// Adds a block, encoding its link with `key`. The batch is not full.
+    /// Adds a block, encoding its link with `key`. Returns whether the batch is full: then it must be linked before the next.
     #[inline(always)]
-    pub(crate) fn push(&self, block: FreeBlock, key: LinkKey) {
-        let (number, node) = (self.next.get(), block.into_node());
-        let ahead = self.at(number.wrapping_sub(AHEAD)).get();
+    #[must_use]
+    pub(crate) fn push(&self, block: FreeBlock, key: LinkKey) -> bool {
+        let (place, node) = (self.next.get(), block.into_node());
+        let ahead = self.at(place.back(AHEAD)).get();
         // SAFETY: the block is free, and was the value's.
         unsafe { free_node::write_in_transit(node, self.last.replace(node), ahead, key) };
-        self.at(number).set(node);
-        self.next.set(number.wrapping_add(1));
+        self.at(place).set(node);
+        self.next.set(place.ahead(1));
+        place.ahead(1) == self.first.get()
     }
 
     /// The blocks, in the order in which they were added.
-    #[inline(always)]
     fn iter(&self) -> impl Iterator<Item = *mut Node> {
-        let (mut number, next) = (self.first.get(), self.next.get());
-        iter::from_fn(move || {
-            let node = (number != next).then(|| self.at(number).get());
-            number = number.wrapping_add(1);
-            node
-        })
+        (0..self.len() as u8).map(|n| self.at(self.first.get().ahead(n)).get())
     }
 
     /// Whether a block is in the batch.
@@ -108,20 +132,24 @@ impl Batch {
         self.iter().any(|at| at == block)
     }
 
-    /// Whether each block is as it was buffered.
+    /// Whether each block is as it was buffered. There is one.
     ///
     /// A function of its own, so that its loop has all registers.
     #[inline(never)]
     fn is_intact(&self, key: LinkKey) -> bool {
+        let (mut place, next) = (self.first.get(), self.next.get());
         let mut before = ptr::null_mut();
-        for node in self.iter() {
+        loop {
+            let node = self.at(place).get();
             // SAFETY: the program gave the block up, and it has not left the batch.
             if unsafe { !free_node::is_as_buffered(node, before, key) } {
                 return false;
             }
-            before = node;
+            (before, place) = (node, place.ahead(1));
+            if place == next {
+                return true;
+            }
         }
-        true
     }
 
     /// Links the blocks that are as they were buffered. Calls `wrong` with the address of each other one.

@@ -17,7 +17,6 @@
 //! Invariant: the view covers every page of the heap's own spans, so `free` finds each of them.
 //! Threads: only the heap's thread reads or writes the cells.
 
-use crate::size_class::N_CLASSES;
 use crate::span::{Generation, PageIndex, View};
 use core::cell::Cell;
 
@@ -44,20 +43,14 @@ impl Lookup {
     /// The class of the block at `address`, if its span is this heap's. `None` for an address that is no multiple of the granule.
     #[inline(always)]
     pub(crate) fn own_class(&self, address: usize) -> Option<usize> {
-        self.own_class_below(address, N_CLASSES)
-    }
-
-    /// As [`Lookup::own_class`], if the class is below `bound`, which is `N_CLASSES` or less.
-    #[inline(always)]
-    pub(crate) fn own_class_below(&self, address: usize, bound: usize) -> Option<usize> {
-        self.view.get().entry_of_block(address)?.class_if_owned_below(self.tag.get(), bound)
+        self.view.get().entry_of_block(address)?.class_if_owned(self.tag.get())
     }
 
     /// As [`Lookup::own_class`], with the page.
     #[inline(always)]
     pub(crate) fn own_page_and_class(&self, address: usize) -> Option<(PageIndex, usize)> {
         let (page, entry) = self.view.get().page_of_block(address)?;
-        Some((page, entry.class_if_owned_below(self.tag.get(), N_CLASSES)?))
+        Some((page, entry.class_if_owned(self.tag.get())?))
     }
 
     /// The heap's view.

@@ -1,7 +1,8 @@
 //! Remote frees: blocks of other owners, buffered and handed over in batches.
 //!
 //! ```text
-//!  free of another's block ─▶ slot of its owner ── 32 blocks or 64 KiB ──▶ owner's inbox       one atomic operation
+//!  free of another's block ─▶ slot of its owner ── 32 blocks, or 64 KiB ──▶ owner's inbox      one atomic operation
+//!                                                  of blocks above 2 KiB
 //!                                                                       └▶ closed: route each block (`route`)
 //! ```
 //!
@@ -9,7 +10,7 @@
 //! when a batch is begun.
 //!
 //! Blocks that arrive are in the sender's cache: reading each block's link is a cross-core cache miss. So a block also names one that comes
-//! eight blocks behind it, and the owner prefetches that one when it drains its inbox (`drain`). The last eight of a batch name blocks of the batch that was sent
+//! sixteen blocks behind it, and the owner prefetches that one when it drains its inbox (`drain`). The last sixteen of a batch name blocks of the batch that was sent
 //! to the owner before.
 //!
 //! Blocks stay in the buffer until their slot is full, or is needed for another owner, until the thread needs a new span, until its decay tick,
@@ -24,11 +25,11 @@
 //!
 //! Threads: only the heap's thread.
 
-use crate::size_class::{SMALL_MAX, block_bytes};
+use crate::size_class::{SMALL_MAX, block_bytes, class_of};
 use crate::span::free_node::Marked;
 use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
-use crate::thread::in_transit::{Batch, InTransit};
+use crate::thread::in_transit::{BATCH, Batch, InTransit};
 use crate::thread::mailbox::Mailbox;
 use crate::thread::span_owner::Owner;
 use core::cell::Cell;
@@ -39,17 +40,25 @@ use freestone_base::sync::{AtomicU64, Ordering};
 /// Owners that blocks are buffered for at once.
 const SLOTS: usize = 8;
 
-/// A slot is handed over when its blocks have this many bytes, however few they are.
+/// A slot is handed over when its blocks above [`UNCOUNTED_MAX`] have this many bytes, however few they are.
 const BATCH_BYTES: usize = 64 * 1024;
+
+/// The largest block of which a full batch has no more than [`BATCH_BYTES`]: its bytes are not counted.
+const UNCOUNTED_MAX: usize = BATCH_BYTES / BATCH;
+
+/// What the classes of blocks whose bytes are not counted are below.
+const UNCOUNTED_BOUND: usize = class_of(UNCOUNTED_MAX) + 1;
 
 // One block does not fill a slot.
 const _: () = assert!(SMALL_MAX < BATCH_BYTES);
+const _: () = assert!(block_bytes(UNCOUNTED_BOUND - 1) == UNCOUNTED_MAX);
 
 /// The blocks that are buffered for one owner.
 #[derive(Debug)]
 pub(crate) struct Slot {
     /// That of the owner's generation, or of one that no span has.
     tag: Cell<u32>,
+    /// Bytes of those blocks whose bytes are counted.
     bytes: Cell<u32>,
     /// The owner of the blocks, or if there are none, of those that were here last.
     owner: Cell<Option<Owner>>,
@@ -67,11 +76,11 @@ impl Slot {
     }
 
     /// Adds a block of the slot's owner. Returns whether the slot is full: then it must be handed over before the next.
-    #[inline(always)]
     fn push(&self, block: FreeBlock, key: LinkKey) -> bool {
-        self.bytes.set(self.bytes.get() + block_bytes(block.class()) as u32);
-        self.batch.push(block, key);
-        self.batch.is_full() || self.bytes.get() as usize >= BATCH_BYTES
+        if block.class() >= UNCOUNTED_BOUND {
+            self.bytes.set(self.bytes.get() + block_bytes(block.class()) as u32);
+        }
+        self.batch.push(block, key) || self.bytes.get() as usize >= BATCH_BYTES
     }
 
     /// Makes an empty slot that of an owner, `block` being the first that comes into it.
@@ -89,7 +98,7 @@ impl Slot {
 
     /// Hands what is buffered over to its owner with one atomic operation. Returns what a closed inbox refused; calls `wrong` with each block that is
     /// not as it was buffered.
-    fn hand_over(&self, n_handovers: &AtomicU64, key: LinkKey, wrong: impl FnMut(Marked, usize)) -> InTransit {
+    fn hand_over(&self, n_handovers: &AtomicU64, key: LinkKey, wrong: impl Fn(Marked, usize) + Copy) -> InTransit {
         self.bytes.set(0);
         let (Some(handover), Some(owner)) = (self.batch.link(key, wrong), self.owner.get()) else {
             return InTransit::NONE;
@@ -165,23 +174,30 @@ impl RemoteFrees {
         (slot.tag.get() == generation.tag()).then_some(slot)
     }
 
-    /// The slot that blocks of pages with this entry are buffered in, if there is one, and their class.
+    /// The slot that blocks of pages with this entry are buffered in, if there is one and their bytes are not counted, and their class.
     #[inline(always)]
     pub(crate) fn slot_and_class(&self, entry: Entry) -> Option<(&Slot, usize)> {
         let slot = self.slot(entry.generation());
-        Some((slot, entry.class_if_owned(slot.tag.get())?))
+        Some((slot, entry.untagged(slot.tag.get()).class_below(UNCOUNTED_BOUND)?))
     }
 
     /// Buffers a block in the slot of its owner. Returns whether the slot is full: then it must be handed over before the next block.
-    #[inline(always)]
     #[must_use]
     pub(crate) fn buffer(&self, slot: &Slot, block: FreeBlock) -> bool {
         slot.push(block, self.key())
     }
 
+    /// As [`RemoteFrees::buffer`], of a block whose bytes are not counted.
+    #[inline(always)]
+    #[must_use]
+    pub(crate) fn buffer_uncounted(&self, slot: &Slot, block: FreeBlock) -> bool {
+        debug_assert!(block.class() < UNCOUNTED_BOUND);
+        slot.batch.push(block, self.key())
+    }
+
     /// Hands over what a slot has, which stays its owner's. Returns what a closed inbox refuses; calls `wrong` with the address of each block that is not
     /// as it was buffered, and what its mark says.
-    pub(crate) fn hand_over(&self, slot: &Slot, wrong: impl FnMut(Marked, usize)) -> InTransit {
+    pub(crate) fn hand_over(&self, slot: &Slot, wrong: impl Fn(Marked, usize) + Copy) -> InTransit {
         slot.hand_over(&self.n_handovers, self.key(), wrong)
     }
 
@@ -191,7 +207,7 @@ impl RemoteFrees {
         &self,
         (generation, owner): (Generation, Owner),
         block: &FreeBlock,
-        wrong: impl FnMut(Marked, usize),
+        wrong: impl Fn(Marked, usize) + Copy,
     ) -> (&Slot, InTransit) {
         let slot = self.slot(generation);
         let refused = self.hand_over(slot, wrong);
@@ -201,9 +217,9 @@ impl RemoteFrees {
 
     /// Hands over what is buffered, slot by slot, after which no slot is any owner's; calls `refused` with the blocks that closed inboxes refuse, and `wrong` as
     /// [`RemoteFrees::hand_over`] does.
-    pub(crate) fn hand_all_over(&self, mut wrong: impl FnMut(Marked, usize), mut refused: impl FnMut(InTransit)) {
+    pub(crate) fn hand_all_over(&self, wrong: impl Fn(Marked, usize) + Copy, mut refused: impl FnMut(InTransit)) {
         for slot in &self.slots {
-            let chain = self.hand_over(slot, &mut wrong);
+            let chain = self.hand_over(slot, wrong);
             slot.leave();
             if !chain.is_empty() {
                 refused(chain);

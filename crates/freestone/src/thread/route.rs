@@ -34,9 +34,16 @@ pub(crate) fn send<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generat
 }
 
 /// Buffers a block for its owner in a slot that has blocks of that owner.
-#[inline(always)]
-pub(crate) fn buffer<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
+fn buffer<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
     if own.remote().buffer(slot, block) {
+        hand_over(own, slot);
+    }
+}
+
+/// As [`buffer`], of a block whose bytes are not counted.
+#[inline(always)]
+pub(crate) fn buffer_uncounted<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
+    if own.remote().buffer_uncounted(slot, block) {
         hand_over(own, slot);
     }
 }
@@ -45,7 +52,7 @@ pub(crate) fn buffer<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
 #[cold]
 #[inline(never)]
 fn hand_over<O: Os>(own: Own<'_, O>, slot: &Slot) {
-    route_all(own, own.remote().hand_over(slot, |marked, address| report_wrong(own, marked, address)));
+    route_all(own, own.remote().hand_over(slot, reports_wrong(own)));
 }
 
 /// Sends a block of an owner that no block is buffered for.
@@ -56,13 +63,18 @@ fn send_first<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) 
     }
     match owner_of(own.shared(), &block) {
         (_, Some(owner)) if !owner.is(own.heap().mailbox()) => {
-            let wrong = |marked, address| report_wrong(own, marked, address);
-            let (slot, refused) = own.remote().begin_slot((generation, owner), &block, wrong);
+            let (slot, refused) = own.remote().begin_slot((generation, owner), &block, reports_wrong(own));
             buffer(own, slot, block);
             route_all(own, refused);
         }
         _ => route(own, block),
     }
+}
+
+/// [`report_wrong`] for this heap: of one type, so that what calls it is compiled once.
+#[inline(always)]
+fn reports_wrong<O: Os>(own: Own<'_, O>) -> impl Fn(Marked, usize) + Copy {
+    move |marked, address| report_wrong(own, marked, address)
 }
 
 /// Reports a block that was freed again, or written to, while it was buffered: `marked` is what its mark says.
@@ -78,8 +90,7 @@ fn report_wrong<O: Os>(own: Own<'_, O>, marked: Marked, address: usize) {
 
 /// Hands everything buffered over.
 pub(crate) fn send_all<O: Os>(own: Own<'_, O>) {
-    let wrong = |marked, address| report_wrong(own, marked, address);
-    own.remote().hand_all_over(wrong, |refused| route_all(own, refused));
+    own.remote().hand_all_over(reports_wrong(own), |refused| route_all(own, refused));
 }
 
 /// Sends each block to its span's current owner.

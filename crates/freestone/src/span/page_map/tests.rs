@@ -49,13 +49,23 @@ fn generations_wrap_within_their_half_without_touching_the_reserved_ones() {
 }
 
 #[test]
+fn an_entry_is_what_it_was_when_a_tag_is_subtracted_and_added() {
+    for entry in [Entry::NONE, Entry::LARGE, Entry::CACHED, Entry::small(Generation::FIRST_EXPLICIT, 3)] {
+        for tag in [Generation::FIRST.tag(), Generation::FIRST_EXPLICIT.tag(), Generation::NONE.tag()] {
+            assert_eq!(entry.untagged(tag).tagged(tag), entry);
+        }
+    }
+}
+
+#[test]
 fn the_owner_recognises_only_classes_below_the_bound() {
     let owner = Generation::FIRST.next();
     for class in 0..N_CLASSES {
         let entry = Entry::small(owner, class as SizeClass);
         for bound in [0, class, class + 1, N_CLASSES] {
-            assert_eq!(entry.class_if_owned_below(owner.tag(), bound).is_some(), class < bound);
+            assert_eq!(entry.untagged(owner.tag()).class_below(bound).is_some(), class < bound);
         }
-        assert_eq!(entry.class_if_owned_below(Generation::FIRST.tag(), N_CLASSES), None);
+        assert_eq!(entry.class_if_owned(owner.tag()), Some(class));
+        assert_eq!(entry.class_if_owned(Generation::FIRST.tag()), None);
     }
 }

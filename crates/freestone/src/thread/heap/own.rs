@@ -19,7 +19,7 @@ use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
-use crate::span::{Entry, Generation, Layout, View};
+use crate::span::{Entry, Generation, Layout, Untagged, View};
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
@@ -145,9 +145,15 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// As [`Current::own_class`], if the class is below `bound`, which is `N_CLASSES` or less.
     #[inline(always)]
     pub(crate) fn own_class_below(self, address: usize, bound: usize) -> Option<(Own<'a, O>, usize)> {
-        let class = self.heap.bins.lookup().own_class_below(address, bound)?;
-        // SAFETY: no entry of the page map has a placeholder's tag, so a heap that owns a span is no placeholder.
-        Some((unsafe { self.assume_own() }, class))
+        let (own, untagged) = self.untagged_entry(address)?;
+        Some((own, untagged.class_below(bound)?))
+    }
+
+    /// The entry of the page that a block at `address` would be in, without the heap's tag, as far as the heap's view reaches, and the heap.
+    #[inline(always)]
+    pub(crate) fn untagged_entry(self, address: usize) -> Option<(Own<'a, O>, Untagged)> {
+        let (own, entry) = self.entry_of_block(address)?;
+        Some((own, entry.untagged(self.heap.bins.lookup().tag())))
     }
 
     /// The entry of the page that a block at `address` would be in, as far as the heap's view reaches, and the heap.

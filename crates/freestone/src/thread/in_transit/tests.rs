@@ -15,11 +15,15 @@ fn memory(n: usize) -> Vec<*mut Node> {
 /// A batch with blocks, and these.
 fn batch(n: usize, key: LinkKey) -> (Batch, Vec<*mut Node>) {
     let (batch, blocks) = (Batch::new(), memory(n));
-    for &block in &blocks {
-        // SAFETY: the memory is leaked, and has room for two words.
-        batch.push(unsafe { FreeBlock::new(block.cast(), 0) }, key);
-    }
+    blocks.iter().for_each(|&block| add(&batch, block, key));
     (batch, blocks)
+}
+
+/// Adds a block.
+fn add(batch: &Batch, block: *mut Node, key: LinkKey) {
+    // SAFETY: the memory is leaked, and has room for two words.
+    let is_full = batch.push(unsafe { FreeBlock::new(block.cast(), 0) }, key);
+    assert_eq!(is_full, batch.len() == BATCH);
 }
 
 fn write(block: *mut Node, word: usize, value: u64) {
@@ -93,8 +97,8 @@ fn a_block_that_another_thread_has_freed_is_left_out() {
 #[test]
 fn a_block_that_is_in_a_batch_twice_is_linked_once() {
     let (batch, blocks) = batch(3, KEY);
-    // SAFETY: the memory is leaked; that the block is pushed twice is the point.
-    batch.push(unsafe { FreeBlock::new(blocks[1].cast(), 0) }, KEY);
+    // That the block is added twice is the point.
+    add(&batch, blocks[1], KEY);
     let (linked, wrong) = link(&batch, KEY);
     assert_eq!((linked.len(), wrong.len()), (3, 1));
     assert_eq!(wrong[0].1, blocks[1].addr());
@@ -114,24 +118,23 @@ fn named_by(block: *mut Node) -> *mut Node {
 }
 
 #[test]
-fn each_block_names_the_one_eight_blocks_behind_it_in_the_batch_before_too() {
+fn each_block_names_the_one_sixteen_blocks_behind_it_in_the_batch_before_too() {
     let (batch, blocks) = (Batch::new(), memory(2 * BATCH + 20));
     let add = |at: usize| {
-        // SAFETY: the memory is leaked, and has room for two words.
-        let block = unsafe { FreeBlock::new(blocks[at].cast(), 0) };
         if at == 0 {
-            batch.turn_to(&block);
+            // SAFETY: the memory is leaked, and has room for two words.
+            batch.turn_to(&unsafe { FreeBlock::new(blocks[at].cast(), 0) });
         }
-        batch.push(block, KEY);
+        add(&batch, blocks[at], KEY);
     };
     // Batches of 32, of 10 and of 32 blocks.
     for range in [0..BATCH, BATCH..BATCH + 10, BATCH + 10..2 * BATCH + 10] {
         range.clone().for_each(add);
-        assert_eq!((batch.len(), batch.is_full()), (range.len(), range.len() == BATCH));
+        assert_eq!(batch.len(), range.len());
         assert_eq!(link(&batch, KEY).0.len(), range.len());
     }
     for (at, &block) in blocks[..2 * BATCH + 10].iter().enumerate() {
-        assert_eq!(named_by(block), blocks[at.saturating_sub(8)], "block {at}");
+        assert_eq!(named_by(block), blocks[at.saturating_sub(16)], "block {at}");
     }
 }
 
@@ -139,33 +142,26 @@ fn each_block_names_the_one_eight_blocks_behind_it_in_the_batch_before_too() {
 fn a_batch_for_another_owner_names_no_block_of_the_batch_before() {
     let (batch, _) = batch(BATCH, KEY);
     let _ = link(&batch, KEY);
-    let blocks = memory(10);
-    for (at, block) in blocks.iter().enumerate() {
-        // SAFETY: the memory is leaked, and has room for two words.
-        let block = unsafe { FreeBlock::new(block.cast(), 0) };
-        if at == 0 {
-            batch.turn_to(&block);
-        }
-        batch.push(block, KEY);
-    }
+    let blocks = memory(20);
+    // SAFETY: the memory is leaked, and has room for two words.
+    batch.turn_to(&unsafe { FreeBlock::new(blocks[0].cast(), 0) });
+    blocks.iter().for_each(|&block| add(&batch, block, KEY));
     for (at, &block) in blocks.iter().enumerate() {
-        assert_eq!(named_by(block), blocks[at.saturating_sub(8)], "block {at}");
+        assert_eq!(named_by(block), blocks[at.saturating_sub(16)], "block {at}");
     }
 }
 
 #[test]
-fn blocks_are_numbered_on_when_the_numbers_wrap() {
+fn a_batch_may_begin_anywhere_in_the_ring() {
     let batch = Batch::new();
-    batch.next.set(u32::MAX - 40);
-    batch.first.set(u32::MAX - 40);
-    for n in [BATCH, 20, BATCH] {
+    for n in (1..=BATCH).chain([BATCH]) {
         let mut blocks = memory(n);
         for &block in &blocks {
-            assert!(!batch.is_full() && !batch.holds(block));
-            // SAFETY: the memory is leaked, and has room for two words.
-            batch.push(unsafe { FreeBlock::new(block.cast(), 0) }, KEY);
+            assert!(!batch.holds(block));
+            add(&batch, block, KEY);
             assert!(batch.holds(block));
         }
+        assert_eq!(batch.len(), n);
         blocks.reverse();
         assert_eq!(link(&batch, KEY), (blocks, vec![]));
     }

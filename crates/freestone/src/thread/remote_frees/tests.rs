@@ -81,6 +81,24 @@ fn larger_blocks_are_buffered_until_they_have_64_kib() {
 }
 
 #[test]
+fn the_bytes_of_blocks_up_to_2_kib_are_not_counted_and_no_larger_block_is_taken_for_one() {
+    let (remote, owner) = (RemoteFrees::new(), Other::new(0));
+    let (counted, uncounted) = (class_of(UNCOUNTED_MAX + 1), class_of(UNCOUNTED_MAX));
+    assert_eq!((block_bytes(uncounted), UNCOUNTED_MAX * BATCH), (2048, BATCH_BYTES));
+    // 60 KiB of larger blocks, then as many smaller ones as make the batch full.
+    let n = 60 * 1024 / block_bytes(counted);
+    (0..n).for_each(|_| drop(buffer(&remote, &owner, block(counted))));
+    let found = |class| remote.slot_and_class(Entry::small(owner.0, class as _)).map(|(_, class)| class);
+    assert_eq!((found(uncounted), found(counted)), (Some(uncounted), None));
+    for _ in n + 1..BATCH {
+        let slot = remote.slot_of(owner.0).unwrap();
+        assert!(!remote.buffer_uncounted(slot, block(uncounted)));
+    }
+    assert_eq!(remote.n_handovers(), 0);
+    assert!(remote.buffer_uncounted(remote.slot_of(owner.0).unwrap(), block(uncounted)));
+}
+
+#[test]
 fn everything_buffered_is_handed_over_to_its_owner() {
     let (remote, owners) = (RemoteFrees::new(), [Other::new(0), Other::new(1)]);
     let sent: Vec<Vec<usize>> = owners
