@@ -27,7 +27,7 @@ pub use crate::api::alloc::{
     SMALL_BOUND, allocate, allocate_aligned, allocate_aligned_as, allocate_as, allocate_below, allocate_zeroed,
 };
 pub use crate::api::free::{
-    CLASS_BOUND, free, free_aligned_sized, free_below, free_sized, free_slow_as, try_usable_size, usable_size,
+    AtHand, CLASS_BOUND, free, free_aligned_sized, free_at_hand, free_sized, free_slow_as, try_usable_size, usable_size,
 };
 pub use crate::api::heap_map::{MAGIC as HEAP_MAP_MAGIC, VERSION as HEAP_MAP_VERSION};
 pub use crate::api::owner::{Owner, owner, set_handle};

@@ -10,7 +10,7 @@
 //! the compiler to compare with them in place; nothing reads them while they are written (the contract of `close`).
 
 use core::cell::UnsafeCell;
-use heap::door;
+use heap::door::{self, AtHand, Claim};
 
 /// See the module header.
 pub(super) struct Shortcut {
@@ -59,15 +59,21 @@ impl Shortcut {
         unsafe { door::allocate_below(size, bound) }
     }
 
-    /// Frees a small block of this thread. `false` of any other block, or if the shortcut is closed: the block stays as it is.
+    /// Frees a small block, of which the form knows what `claim` says. Any other block stays as it is, and every block if the shortcut is closed: then
+    /// `rest` is called, once.
     ///
     /// # Safety
     /// - As for [`door::free`].
     #[inline(always)]
-    pub(super) unsafe fn free(&self, block: *mut u8) -> bool {
+    pub(super) unsafe fn free(&self, block: *mut u8, claim: Claim, rest: impl FnOnce(Claim)) {
         // SAFETY: nothing writes the bound meanwhile (module header).
         let bound = unsafe { *self.classes.get() };
-        // SAFETY: the bound is `CLASS_BOUND` or 0; this function's contract is that of `free_below`.
-        unsafe { door::free_below(block, bound) }
+        // SAFETY: the bound is `CLASS_BOUND` or 0; this function's contract is that of `free_at_hand`.
+        match unsafe { door::free_at_hand(block, bound) } {
+            AtHand::Freed => {}
+            // SAFETY: the bound is `CLASS_BOUND`; this function's contract is that of `InPage::free`.
+            AtHand::Not(in_page) if self.is_open() => unsafe { in_page.free(block, claim) },
+            AtHand::Not(_) | AtHand::Other => rest(claim),
+        }
     }
 }

@@ -17,7 +17,7 @@ use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::Untagged;
 use crate::span::family::Family;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::heap::own::{Current, Own};
+use crate::thread::heap::own::Current;
 use crate::thread::recorded::{self, RecordedThread};
 use crate::thread::watched::request::Claim;
 use crate::thread::{current, flush};
@@ -33,8 +33,8 @@ pub unsafe fn free(block: *mut u8) {
     // SAFETY: this function's contract is that of `free_at_hand`; the bound is what it may be at most.
     match unsafe { free_at_hand(block, CLASS_BOUND) } {
         AtHand::Freed => {}
-        // SAFETY: this function's contract is that of `free_small`.
-        AtHand::Small(own, untagged) => unsafe { free_small(own, untagged, block) },
+        // SAFETY: this function's contract is that of `free_in_page_unclaimed`.
+        AtHand::Not(in_page) => unsafe { free_in_page_unclaimed(in_page, block) },
         // SAFETY: this function's contract is that of `free_slow`.
         AtHand::Other => unsafe { free_slow(block) },
     }
@@ -43,37 +43,46 @@ pub unsafe fn free(block: *mut u8) {
 /// What size classes are below.
 pub const CLASS_BOUND: usize = N_CLASSES;
 
-/// Frees a small block of this thread if its class is below `bound`. `false` of any other block, and of one that may be free already: they stay
-/// as they are.
+/// What [`free_at_hand`] did.
+#[derive(Debug)]
+pub enum AtHand {
+    /// It freed the block.
+    Freed,
+    /// Nothing: the class is not below the bound, or the thread's heap does not own the page that the block is in.
+    Not(InPage),
+    /// Nothing: the block may be anything.
+    Other,
+}
+
+/// A page, and this thread's heap, which is not known to own it: what `free` has in registers when it leaves its hot path.
+#[derive(Debug)]
+pub struct InPage {
+    /// No placeholder: none has a page in its view.
+    heap: Current<'static, System>,
+    untagged: Untagged,
+}
+
+impl InPage {
+    /// Frees the block, of which the program says something. The bound was [`CLASS_BOUND`].
+    ///
+    /// # Safety
+    /// - As for [`free`](fn@free); the block is the one that [`free_at_hand`] said this of.
+    #[inline(always)]
+    pub unsafe fn free(self, block: *mut u8, claim: Claim) {
+        // SAFETY: this function's contract is that of `free_in_page`.
+        unsafe { free_in_page(self.heap, claim, self.untagged, block) }
+    }
+}
+
+/// Frees a small block of this thread if its class is below `bound`. Any other block stays as it is, and so does one that may be free already.
 ///
 /// # Safety
 /// - As for [`free`]; `bound` is at most [`CLASS_BOUND`].
 #[inline(always)]
-#[must_use]
-pub unsafe fn free_below(block: *mut u8, bound: usize) -> bool {
-    // SAFETY: this function's contract is that of `free_at_hand`.
-    matches!(unsafe { free_at_hand(block, bound) }, AtHand::Freed)
-}
-
-/// What became of a block, or what is known of it.
-enum AtHand {
-    /// It is freed.
-    Freed,
-    /// It lies in a page with this entry, and the thread has this heap, which does not own the page; or the class is not below the bound.
-    Small(Own<'static, System>, Untagged),
-    /// It may be anything.
-    Other,
-}
-
-/// Frees a small block of this thread if its class is below `bound`.
-///
-/// # Safety
-/// - As for [`free_below`].
-#[inline(always)]
-unsafe fn free_at_hand(block: *mut u8, bound: usize) -> AtHand {
+pub unsafe fn free_at_hand(block: *mut u8, bound: usize) -> AtHand {
     let heap = current::get();
     let Some((own, untagged)) = heap.untagged_entry(block.addr()) else { return AtHand::Other };
-    let Some(class) = untagged.class_below(bound) else { return AtHand::Small(own, untagged) };
+    let Some(class) = untagged.class_below(bound) else { return AtHand::Not(InPage { heap, untagged }) };
     // SAFETY: the page map says that the block is of `class`, and no code uses it any more (this function's contract).
     let block = unsafe { FreeBlock::new(block, class) };
     if block.is_marked() {
@@ -112,10 +121,13 @@ pub unsafe fn free_aligned_sized(block: *mut u8, align: usize, size: usize) {
 /// - As for [`free`].
 #[inline]
 unsafe fn free_as(block: *mut u8, claim: Claim) {
-    // SAFETY: this function's contract is that of `free_below`; the bound is what it may be at most.
-    if unsafe { !free_below(block, CLASS_BOUND) } {
+    // SAFETY: this function's contract is that of `free_at_hand`; the bound is what it may be at most.
+    match unsafe { free_at_hand(block, CLASS_BOUND) } {
+        AtHand::Freed => {}
+        // SAFETY: this function's contract is that of `InPage::free`.
+        AtHand::Not(in_page) => unsafe { in_page.free(block, claim) },
         // SAFETY: this function's contract is that of `free_slow_as`.
-        unsafe { free_slow_as(block, claim) };
+        AtHand::Other => unsafe { free_slow_as(block, claim) },
     }
 }
 
@@ -196,18 +208,44 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
     }
 }
 
-/// Frees a block in a page that this thread's heap does not own, and of which the program says nothing. It gets what `free` has in registers.
+/// As [`InPage::free`]. The parameters are in this order so that the hot path before it moves none: a form of `delete` gets the size as the second one.
 ///
 /// # Safety
-/// - As for [`free`]; `own` and `untagged` are what [`free_at_hand`] says of the block.
+/// - As for [`InPage::free`].
 #[cold]
 #[inline(never)]
-unsafe fn free_small(own: Own<'_, System>, untagged: Untagged, block: *mut u8) {
-    // SAFETY: no code uses the block any more (this function's contract).
-    if unsafe { !own.free_remote(block, untagged.tagged(own.bins().lookup().tag())) } {
+unsafe fn free_in_page(heap: Current<'static, System>, claim: Claim, untagged: Untagged, block: *mut u8) {
+    // SAFETY: this function's contract is that of `free_remote`.
+    if unsafe { !free_remote(InPage { heap, untagged }, block) } {
+        // SAFETY: this function's contract is that of `free_claimed`, and null is in no page.
+        unsafe { free_claimed(block, claim) };
+    }
+}
+
+/// As [`InPage::free`], of a block of which the program says nothing.
+///
+/// # Safety
+/// - As for [`InPage::free`].
+#[cold]
+#[inline(never)]
+unsafe fn free_in_page_unclaimed(in_page: InPage, block: *mut u8) {
+    // SAFETY: this function's contract is that of `free_remote`.
+    if unsafe { !free_remote(in_page, block) } {
         // SAFETY: this function's contract is that of `free_local_unclaimed`, and null is in no page.
         unsafe { free_local_unclaimed(block) };
     }
+}
+
+/// Frees a small block of another heap. `false` of what [`Own::free_remote`](crate::thread::heap::own::Own::free_remote) does not free.
+///
+/// # Safety
+/// - As for [`free`].
+#[inline(always)]
+unsafe fn free_remote(InPage { heap, untagged }: InPage, block: *mut u8) -> bool {
+    // SAFETY: the heap is no placeholder (`InPage`).
+    let own = unsafe { heap.assume_own() };
+    // SAFETY: no code uses the block any more (this function's contract), and its page has this entry.
+    unsafe { own.free_remote(block, untagged.tagged(own.bins().lookup().tag())) }
 }
 
 /// Frees whatever is in no page that this thread's heap has at hand, or may be free already; does nothing for null, which is most of what some programs pass.
@@ -237,15 +275,13 @@ unsafe fn free_slow(block: *mut u8) {
 #[cold]
 #[inline(never)]
 pub unsafe fn free_slow_as(block: *mut u8, claim: Claim) {
-    // SAFETY: no code uses the block any more (this function's contract).
-    if !block.is_null() && unsafe { !current::get().free_remote(block) } {
+    if !block.is_null() {
         // SAFETY: this function's contract is that of `free_claimed`.
         unsafe { free_claimed(block, claim) };
     }
 }
 
-/// As [`free_slow_as`], of a block that has no slot in this thread's buffer. A function of its own, so that freeing a block of another heap saves no
-/// registers.
+/// As [`free_slow_as`], of a block that is not null. A function of its own, so that freeing a block of another heap saves no registers.
 ///
 /// # Safety
 /// - As for [`free`]; `block` is not null.

@@ -39,23 +39,9 @@ pub(crate) fn is_possible(size: usize, align: usize) -> bool {
     size < SIZE_LIMIT && align <= ALIGN_MAX
 }
 
-impl<O: Os + 'static> Current<'_, O> {
-    /// Frees a small block of any heap that is at hand in the page map: another's goes into the buffer for its owner. `false` of any other
-    /// block, of one that may be free already, and of one that may be watched: they stay as they are.
-    ///
-    /// # Safety
-    /// - As for [`Own::free`].
-    #[inline(always)]
-    #[must_use]
-    pub(crate) unsafe fn free_remote(self, block: *mut u8) -> bool {
-        let Some((own, entry)) = self.entry_of_block(block.addr()) else { return false };
-        // SAFETY: the page has this entry; this function's contract is that of `Own::free_remote`.
-        unsafe { own.free_remote(block, entry) }
-    }
-}
-
 impl<O: Os + 'static> Own<'_, O> {
-    /// As [`Current::free_remote`], of a block whose page has this entry.
+    /// Frees a small block, whose page has this entry: another heap's goes into the buffer for its owner. `false` of any other block, of one that may be free
+    /// already, and of one that may be watched: they stay as they are.
     ///
     /// # Safety
     /// - As for [`Own::free`].

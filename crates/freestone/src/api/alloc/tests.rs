@@ -1,6 +1,6 @@
 #![allow(unsafe_code)]
 use super::*;
-use crate::api::free::{CLASS_BOUND, free, free_below};
+use crate::api::free::{AtHand, CLASS_BOUND, free, free_at_hand};
 use crate::size_class::block_bytes;
 
 /// A block of `size` bytes.
@@ -13,7 +13,7 @@ fn block(size: usize) -> *mut u8 {
 /// Frees a block that the test does not use any more, if the hot path takes it.
 fn is_taken(block: *mut u8, bound: usize) -> bool {
     // SAFETY: null, foreign, or a block that the test does not use any more if it is taken.
-    unsafe { free_below(block, bound) }
+    matches!(unsafe { free_at_hand(block, bound) }, AtHand::Freed)
 }
 
 /// A block from the hot path.

@@ -170,8 +170,10 @@ impl Actor<'_> {
                 None => {
                     // SAFETY: the heap is this thread's.
                     let current = unsafe { self.heap.heap().as_current() };
-                    // SAFETY: the program gave the block up.
-                    if unsafe { !current.free_remote(block.start.as_ptr()) } {
+                    let in_page = current.entry_of_block(block.start.as_ptr().addr());
+                    // SAFETY: the program gave the block up, and its page has the entry.
+                    let free = |(own, entry): (Own<'_, _>, _)| unsafe { own.free_remote(block.start.as_ptr(), entry) };
+                    if !in_page.is_some_and(free) {
                         // SAFETY: as above.
                         unsafe { self.heap.free(block.start.as_ptr()) };
                     }

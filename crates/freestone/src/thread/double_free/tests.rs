@@ -27,8 +27,9 @@ fn blocks(own: Own<'_, Fake>, bytes: usize, n: usize) -> Vec<*mut u8> {
 fn free(own: Own<'_, Fake>, block: *mut u8) {
     // SAFETY: the heap is the test's.
     let current = unsafe { own.heap().as_current() };
-    // SAFETY: the block is the test's; that it is freed twice is the point.
-    if unsafe { !current.free_remote(block) } {
+    // SAFETY: the block is the test's, and its page has the entry; that it is freed twice is the point.
+    let free = |(own, entry): (Own<'_, _>, _)| unsafe { own.free_remote(block, entry) };
+    if !current.entry_of_block(block.addr()).is_some_and(free) {
         // SAFETY: as above.
         unsafe { own.free(block) }
     }
