@@ -69,15 +69,17 @@ fn blocks_are_buffered_until_there_are_32_and_take_one_handover() {
 
 #[test]
 fn larger_blocks_are_buffered_until_they_have_64_kib() {
-    let (remote, owner) = (RemoteFrees::new(), Other::new(0));
-    let class = class_of(20_000);
-    assert_eq!(BATCH_BYTES.div_ceil(block_bytes(class)), 4);
-    (0..3).for_each(|_| drop(buffer(&remote, &owner, block(class))));
-    assert_eq!(remote.n_handovers(), 0);
-    buffer(&remote, &owner, block(class));
-    assert_eq!(remote.n_handovers(), 1);
-    buffer(&remote, &owner, block(class));
-    assert_eq!(remote.n_handovers(), 1, "the next batch starts from nothing");
+    for (size, n) in [(UNCOUNTED_MAX + 1, 26), (20_000, 4), (SMALL_MAX, 2)] {
+        let (remote, owner) = (RemoteFrees::new(), Other::new(0));
+        let class = class_of(size);
+        assert_eq!(BATCH_BYTES.div_ceil(block_bytes(class)), n);
+        (1..n).for_each(|_| drop(buffer(&remote, &owner, block(class))));
+        assert_eq!(remote.n_handovers(), 0);
+        buffer(&remote, &owner, block(class));
+        assert_eq!(remote.n_handovers(), 1);
+        buffer(&remote, &owner, block(class));
+        assert_eq!(remote.n_handovers(), 1, "the next batch starts from nothing");
+    }
 }
 
 #[test]
@@ -90,9 +92,11 @@ fn the_bytes_of_blocks_up_to_2_kib_are_not_counted_and_no_larger_block_is_taken_
     (0..n).for_each(|_| drop(buffer(&remote, &owner, block(counted))));
     let found = |class| remote.slot_and_class(Entry::small(owner.0, class as _)).map(|(_, class)| class);
     assert_eq!((found(uncounted), found(counted)), (Some(uncounted), None));
-    for _ in n + 1..BATCH {
+    for at in n + 1..BATCH {
         let slot = remote.slot_of(owner.0).unwrap();
-        assert!(!remote.buffer_uncounted(slot, block(uncounted)));
+        let one = block(uncounted);
+        let is_full = if at % 2 == 0 { remote.buffer(slot, one) } else { remote.buffer_uncounted(slot, one) };
+        assert!(!is_full);
     }
     assert_eq!(remote.n_handovers(), 0);
     assert!(remote.buffer_uncounted(remote.slot_of(owner.0).unwrap(), block(uncounted)));
