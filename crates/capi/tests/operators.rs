@@ -82,6 +82,8 @@ fn a_program_that_brings_its_own_operators_sees_them_called() {
             let program = Program::with_flags("operators_own.cpp", way, &[own, "-Wno-sized-deallocation"]);
             expect_silent(&mut program.command(), way);
         }
+        let program = Program::with_flags("operators_counted.cpp", way, &["-Wno-sized-deallocation"]);
+        expect_silent(&mut program.command(), way);
     }
 }
 
