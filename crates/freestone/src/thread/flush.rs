@@ -156,7 +156,10 @@ fn send_all_but<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
                 returns::turn_to(own, home.span.page());
                 returns::give_back_first(own, &home, &mut chain);
             }
-            None => send_first(own, &view, &mut chain),
+            None => {
+                send_first(own, &view, &mut chain);
+                send_buffered(own, &view, &mut chain);
+            }
         }
     }
     returns::turn_to(own, PageIndex::NONE);
@@ -177,6 +180,13 @@ fn send_first<O: Os>(own: Own<'_, O>, view: &View, chain: &mut FreeChain) {
         }
         Some(Found::Wrong(what, address)) => own.report(what, address),
         None => {}
+    }
+}
+
+/// Sends the first blocks of a chain as long as each has an owner that blocks are buffered for.
+fn send_buffered<O: Os>(own: Own<'_, O>, view: &View, chain: &mut FreeChain) {
+    while let Some((slot, block)) = chain.pop_if(view, |entry| own.remote().slot_and_class(entry)) {
+        route::buffer_uncounted(own, slot, block);
     }
 }
 

@@ -204,6 +204,25 @@ impl FreeChain {
         Some(found)
     }
 
+    /// Takes the first block off if it is as it was put into its bin, and `find` knows what its page's entry stands for. `None` of any other, which stays
+    /// first, and where no block is left. `view` covers the block; `find` gives small spans' classes only.
+    #[inline(always)]
+    pub(crate) fn pop_if<T>(
+        &mut self,
+        view: &View,
+        find: impl FnOnce(Entry) -> Option<(T, usize)>,
+    ) -> Option<(T, FreeBlock)> {
+        let node = self.first();
+        let (found, class) = find(view.entry_of_block(node.addr())?)?;
+        // SAFETY: the block is this chain's, and its span is there: its page's entry has a class.
+        if !self.key.is_plain() && unsafe { !free_node::is_in_bin(node) } {
+            return None;
+        }
+        // SAFETY: as above, and its first word links to the next.
+        self.advance(1, unsafe { free_node::next(node, self.key) }, node);
+        Some((found, FreeBlock { node, class }))
+    }
+
     /// The block behind the first; the chain must not be empty.
     #[inline]
     pub(crate) fn second(&self) -> *mut Node {

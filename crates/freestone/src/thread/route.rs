@@ -34,6 +34,7 @@ pub(crate) fn send<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generat
 }
 
 /// Buffers a block for its owner in a slot that has blocks of that owner.
+#[inline(never)]
 fn buffer<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
     if own.remote().buffer(slot, block) {
         hand_over(own, slot);
