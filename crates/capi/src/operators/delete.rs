@@ -63,35 +63,55 @@ pub(super) unsafe extern "C" fn delete_aligned(block: *mut c_void, align: usize)
 pub(super) unsafe extern "C" fn delete_array_aligned(block: *mut c_void, align: usize) {
     let claim = Claim::of(Family::NewArray).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| pass_on_aligned((block, align), claim, bindings().operators.delete_aligned)) }
+    unsafe {
+        SHORTCUT.free(block.cast(), claim, |claim| {
+            pass_on_aligned((block, align), claim, bindings().operators.delete_aligned)
+        })
+    }
 }
 
 /// `operator delete(void *, size_t, align_val_t)`: as `operator delete(void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_sized_aligned(block: *mut c_void, size: usize, align: usize) {
     let claim = Claim::of(Family::New).sized(size).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| pass_on_aligned((block, align), claim, bindings().operators.delete_aligned)) }
+    unsafe {
+        SHORTCUT.free(block.cast(), claim, |claim| {
+            pass_on_aligned((block, align), claim, bindings().operators.delete_aligned)
+        })
+    }
 }
 
 /// `operator delete[](void *, size_t, align_val_t)`: as `operator delete[](void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_array_sized_aligned(block: *mut c_void, size: usize, align: usize) {
     let claim = Claim::of(Family::NewArray).sized(size).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned)) }
+    unsafe {
+        SHORTCUT.free(block.cast(), claim, |claim| {
+            pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned)
+        })
+    }
 }
 
 /// `operator delete(void *, align_val_t, const nothrow_t &)`: as `operator delete(void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
     let claim = Claim::of(Family::New).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| pass_on_aligned((block, align), claim, bindings().operators.delete_aligned)) }
+    unsafe {
+        SHORTCUT.free(block.cast(), claim, |claim| {
+            pass_on_aligned((block, align), claim, bindings().operators.delete_aligned)
+        })
+    }
 }
 
 /// `operator delete[](void *, align_val_t, const nothrow_t &)`: as `operator delete[](void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_array_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
     let claim = Claim::of(Family::NewArray).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned)) }
+    unsafe {
+        SHORTCUT.free(block.cast(), claim, |claim| {
+            pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned)
+        })
+    }
 }
 
 /// Frees what the hot path does not, and of which the form knows what `claim` says.

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::key;
 use crate::misuse::seen;
 use crate::size_class::class_of;
-use crate::testing::World;
+use crate::testing::{World, freed};
 use crate::thread::heap::own::Own;
 use crate::thread::{drain, flush, route};
 use freestone_os::fake::Fake;
@@ -87,6 +87,27 @@ proptest! {
             prop_assert!(rest >= 0);
             let _ = seen::take();
         }
+    }
+
+    /// Most of the other thread's blocks are sent in one loop. The link of the last one is not followed.
+    #[test]
+    fn another_heaps_block_in_a_bin_that_is_written_to_is_noticed_by_a_flush(at in 0..N - 1, word in 0usize..2, value in any_value()) {
+        let world = world();
+        let (owner, other) = (world.heap(), world.heap());
+        let all = blocks(owner);
+        for &block in all.iter().rev() {
+            let _ = other.bins().push(freed(block, class_of(BYTES)));
+        }
+        write(all[at], word, value);
+        flush::flush(other, class_of(BYTES), 0);
+        assert_written(Some(all[at]));
+        // What is behind it is lost; what is before it arrives.
+        let before = owner.bins().len(class_of(BYTES));
+        route::send_all(other);
+        drain::drain(owner);
+        let arrived = owner.bins().len(class_of(BYTES)) - before;
+        prop_assert_eq!(arrived as usize, if word == 0 { at + 1 } else { at });
+        assert_sound(&world, owner);
     }
 
     #[test]
