@@ -115,6 +115,8 @@ pub(crate) struct RemoteFrees {
     /// What all heaps encode the links of blocks in transit with.
     key: Cell<LinkKey>,
     n_handovers: AtomicU64,
+    /// Whether a slot is some owner's.
+    has_slots: Cell<bool>,
     slots: [Slot; SLOTS],
 }
 
@@ -125,6 +127,7 @@ impl RemoteFrees {
             mailbox: Mailbox::new(),
             key: Cell::new(LinkKey::PLAIN),
             n_handovers: AtomicU64::new(0),
+            has_slots: Cell::new(false),
             slots: [const { Slot::empty() }; SLOTS],
         }
     }
@@ -212,12 +215,16 @@ impl RemoteFrees {
         let slot = self.slot(generation);
         let refused = self.hand_over(slot, wrong);
         slot.begin(generation, owner, block);
+        self.has_slots.set(true);
         (slot, refused)
     }
 
     /// Hands over what is buffered, slot by slot, after which no slot is any owner's; calls `refused` with the blocks that closed inboxes refuse, and `wrong` as
     /// [`RemoteFrees::hand_over`] does.
     pub(crate) fn hand_all_over(&self, wrong: impl Fn(Marked, usize) + Copy, mut refused: impl FnMut(InTransit)) {
+        if !self.has_slots.replace(false) {
+            return;
+        }
         for slot in &self.slots {
             let chain = self.hand_over(slot, wrong);
             slot.leave();
