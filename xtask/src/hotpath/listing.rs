@@ -1,6 +1,6 @@
 //! One function's disassembly, and its hot path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One instruction: its address and its text.
 #[derive(Clone, Debug)]
@@ -54,6 +54,11 @@ impl Path {
     /// Instructions; those of the frame are left out of an inlined one.
     pub(crate) fn len(&self, inlined: bool) -> usize {
         self.0.iter().filter(|instruction| !inlined || !instruction.is_frame()).count()
+    }
+
+    /// Lines of 64 bytes that the instructions begin in.
+    pub(crate) fn cache_lines(&self) -> usize {
+        self.0.iter().map(|at| at.address / 64).collect::<BTreeSet<_>>().len()
     }
 
     /// Conditional branches.
@@ -157,6 +162,14 @@ mod tests {
     fn a_function_that_always_leaves_has_no_hot_path() {
         assert!(hot_path(SAMPLE, "slow").is_none());
         assert!(hot_path(SAMPLE, "absent").is_none());
+    }
+
+    #[test]
+    fn a_path_is_in_the_cache_lines_that_its_instructions_begin_in() {
+        for (code, lines) in [("3e:\tnop\n 3f:\tret", 1), ("3f:\tnop\n 40:\tret", 2), ("3f:\tnop\n 80:\tret", 2)] {
+            let path = hot_path(&format!("0 <f>:\n {code}\n\n"), "f");
+            assert_eq!(path.map(|path| path.cache_lines()), Some(lines), "{code}");
+        }
     }
 
     #[test]
