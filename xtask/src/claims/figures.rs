@@ -54,7 +54,7 @@ const SENTENCES: [Sentence; 17] = [
     Sentence { file: "docs/decisions/0018-what-is-held-across-a-fork.md", text: "four times in {PERIOD_MS} ms" },
     Sentence {
         file: "docs/decisions/0005-when-remote-frees-are-sent.md",
-        text: "when {BATCH} blocks or {BATCH_BYTES / 1024} KiB are collected",
+        text: "when {BATCH} blocks are collected for that owner, or {BATCH_BYTES / 1024} KiB of blocks above {BATCH_BYTES / BATCH / 1024} KiB",
     },
 ];
 
