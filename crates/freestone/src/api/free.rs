@@ -1,4 +1,6 @@
 //! Freeing.
+//!
+//! Long because: each way out of the hot path is a function of its own, which saves no registers for the others.
 #![allow(unsafe_code)]
 //!
 //! The life of `free(p)`: page of `p` → page map entry → "this thread's, and of which class" in one subtraction → onto the bin.
