@@ -14,104 +14,108 @@ use heap::door::{self, Claim, Family};
 pub(super) unsafe extern "C" fn delete(block: *mut c_void) {
     let claim = Claim::of(Family::New);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| give_back(block, claim)) }
+    let rest = |claim| unsafe { give_back(block, claim) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete[](void *)`: as `operator delete(void *)`.
 pub(super) unsafe extern "C" fn delete_array(block: *mut c_void) {
     let claim = Claim::of(Family::NewArray);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| pass_on(block, claim, bindings().operators.delete)) }
+    let rest = |claim| unsafe { pass_on(block, claim, bindings().operators.delete) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete(void *, size_t)`: as `operator delete(void *)`.
 pub(super) unsafe extern "C" fn delete_sized(block: *mut c_void, size: usize) {
     let claim = Claim::of(Family::New).sized(size);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| pass_on(block, claim, bindings().operators.delete)) }
+    let rest = |claim| unsafe { pass_on(block, claim, bindings().operators.delete) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete[](void *, size_t)`: as `operator delete[](void *)`.
 pub(super) unsafe extern "C" fn delete_array_sized(block: *mut c_void, size: usize) {
     let claim = Claim::of(Family::NewArray).sized(size);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| pass_on(block, claim, bindings().operators.delete_array)) }
+    let rest = |claim| unsafe { pass_on(block, claim, bindings().operators.delete_array) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete(void *, const nothrow_t &)`: as `operator delete(void *)`.
 pub(super) unsafe extern "C" fn delete_nothrow(block: *mut c_void, _tag: *const c_void) {
     let claim = Claim::of(Family::New);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| pass_on(block, claim, bindings().operators.delete)) }
+    let rest = |claim| unsafe { pass_on(block, claim, bindings().operators.delete) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete[](void *, const nothrow_t &)`: as `operator delete[](void *)`.
 pub(super) unsafe extern "C" fn delete_array_nothrow(block: *mut c_void, _tag: *const c_void) {
     let claim = Claim::of(Family::NewArray);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| pass_on(block, claim, bindings().operators.delete_array)) }
+    let rest = |claim| unsafe { pass_on(block, claim, bindings().operators.delete_array) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete(void *, align_val_t)`
 pub(super) unsafe extern "C" fn delete_aligned(block: *mut c_void, align: usize) {
     let claim = Claim::of(Family::New).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe { SHORTCUT.free(block.cast(), claim, |claim| give_back(block, claim)) }
+    let rest = |claim| unsafe { give_back(block, claim) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete[](void *, align_val_t)`: as `operator delete(void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_array_aligned(block: *mut c_void, align: usize) {
     let claim = Claim::of(Family::NewArray).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        SHORTCUT.free(block.cast(), claim, |claim| {
-            pass_on_aligned((block, align), claim, bindings().operators.delete_aligned)
-        })
-    }
+    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_aligned) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete(void *, size_t, align_val_t)`: as `operator delete(void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_sized_aligned(block: *mut c_void, size: usize, align: usize) {
     let claim = Claim::of(Family::New).sized(size).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        SHORTCUT.free(block.cast(), claim, |claim| {
-            pass_on_aligned((block, align), claim, bindings().operators.delete_aligned)
-        })
-    }
+    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_aligned) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete[](void *, size_t, align_val_t)`: as `operator delete[](void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_array_sized_aligned(block: *mut c_void, size: usize, align: usize) {
     let claim = Claim::of(Family::NewArray).sized(size).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        SHORTCUT.free(block.cast(), claim, |claim| {
-            pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned)
-        })
-    }
+    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete(void *, align_val_t, const nothrow_t &)`: as `operator delete(void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
     let claim = Claim::of(Family::New).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        SHORTCUT.free(block.cast(), claim, |claim| {
-            pass_on_aligned((block, align), claim, bindings().operators.delete_aligned)
-        })
-    }
+    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_aligned) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// `operator delete[](void *, align_val_t, const nothrow_t &)`: as `operator delete[](void *, align_val_t)`.
 pub(super) unsafe extern "C" fn delete_array_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
     let claim = Claim::of(Family::NewArray).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
-    unsafe {
-        SHORTCUT.free(block.cast(), claim, |claim| {
-            pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned)
-        })
-    }
+    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned) };
+    // SAFETY: as above.
+    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
 /// Frees what the hot path does not, and of which the form knows what `claim` says.

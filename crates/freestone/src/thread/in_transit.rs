@@ -100,7 +100,7 @@ impl Batch {
     #[inline(always)]
     fn at(&self, place: Place) -> &Cell<*mut Node> {
         // SAFETY: a place is the offset of an element in the ring.
-        let noted = unsafe { &*self.ring.as_ptr().byte_add(usize::from(place.0)) };
+        let noted = unsafe { &*self.ring.as_ptr().wrapping_byte_add(usize::from(place.0)) };
         &noted.0
     }
 
