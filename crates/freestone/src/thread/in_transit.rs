@@ -38,9 +38,9 @@ const AHEAD: u8 = 16;
 #[derive(Debug)]
 pub(crate) struct Batch {
     /// Where the next block is noted.
-    next: Cell<Place>,
+    next: Cell<RingOffset>,
     /// Where the batch's first block is noted: where the next one would be, if the batch has none or is full.
-    first: Cell<Place>,
+    first: Cell<RingOffset>,
     /// The block that was added last, which the next one links to; null if there is none.
     last: Cell<*mut Node>,
     /// A ring of blocks, which goes on from batch to batch: where the batch has none yet, those of the batch before.
@@ -52,23 +52,23 @@ pub(crate) struct Batch {
 #[repr(align(8))]
 struct Noted(Cell<*mut Node>);
 
-/// A place in the ring: its offset in bytes, which wraps as the ring does.
+/// Where a block is noted: the offset in the ring in bytes, which wraps as the ring does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
-struct Place(u8);
+struct RingOffset(u8);
 
 const _: () = assert!(size_of::<[Noted; BATCH]>() == 1 << u8::BITS);
 
-impl Place {
+impl RingOffset {
     const BYTES: u8 = size_of::<Noted>() as u8;
 
-    /// The place `n` behind it.
+    /// The one `n` blocks behind it.
     #[inline(always)]
     fn ahead(self, n: u8) -> Self {
         Self(self.0.wrapping_add(n * Self::BYTES))
     }
 
-    /// The place `n` before it.
+    /// The one `n` blocks before it.
     #[inline(always)]
     fn back(self, n: u8) -> Self {
         Self(self.0.wrapping_sub(n * Self::BYTES))
@@ -79,8 +79,8 @@ impl Batch {
     /// No blocks.
     pub(crate) const fn new() -> Self {
         Self {
-            next: Cell::new(Place(0)),
-            first: Cell::new(Place(0)),
+            next: Cell::new(RingOffset(0)),
+            first: Cell::new(RingOffset(0)),
             last: Cell::new(ptr::null_mut()),
             ring: [const { Noted(Cell::new(ptr::null_mut())) }; BATCH],
         }
@@ -93,14 +93,14 @@ impl Batch {
             return 0;
         }
         let to_last = self.next.get().back(1).0.wrapping_sub(self.first.get().0);
-        usize::from(to_last / Place::BYTES) + 1
+        usize::from(to_last / RingOffset::BYTES) + 1
     }
 
-    /// What is noted at a place.
+    /// What is noted at an offset.
     #[inline(always)]
-    fn at(&self, place: Place) -> &Cell<*mut Node> {
-        // SAFETY: a place is the offset of an element in the ring.
-        let noted = unsafe { &*self.ring.as_ptr().wrapping_byte_add(usize::from(place.0)) };
+    fn at(&self, offset: RingOffset) -> &Cell<*mut Node> {
+        // SAFETY: the offset is that of an element of the ring.
+        let noted = unsafe { &*self.ring.as_ptr().wrapping_byte_add(usize::from(offset.0)) };
         &noted.0
     }
 
@@ -113,13 +113,13 @@ impl Batch {
     #[inline(always)]
     #[must_use]
     pub(crate) fn push(&self, block: FreeBlock, key: LinkKey) -> bool {
-        let (place, node) = (self.next.get(), block.into_node());
-        let ahead = self.at(place.back(AHEAD)).get();
+        let (offset, node) = (self.next.get(), block.into_node());
+        let ahead = self.at(offset.back(AHEAD)).get();
         // SAFETY: the block is free, and was the value's.
         unsafe { free_node::write_in_transit(node, self.last.replace(node), ahead, key) };
-        self.at(place).set(node);
-        self.next.set(place.ahead(1));
-        place.ahead(1) == self.first.get()
+        self.at(offset).set(node);
+        self.next.set(offset.ahead(1));
+        offset.ahead(1) == self.first.get()
     }
 
     /// The blocks, in the order in which they were added.
@@ -137,16 +137,16 @@ impl Batch {
     /// A function of its own, so that its loop has all registers.
     #[inline(never)]
     fn is_intact(&self, key: LinkKey) -> bool {
-        let (mut place, next) = (self.first.get(), self.next.get());
+        let (mut offset, next) = (self.first.get(), self.next.get());
         let mut before = ptr::null_mut();
         loop {
-            let node = self.at(place).get();
+            let node = self.at(offset).get();
             // SAFETY: the program gave the block up, and it has not left the batch.
             if unsafe { !free_node::is_as_buffered(node, before, key) } {
                 return false;
             }
-            (before, place) = (node, place.ahead(1));
-            if place == next {
+            (before, offset) = (node, offset.ahead(1));
+            if offset == next {
                 return true;
             }
         }

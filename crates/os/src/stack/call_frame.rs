@@ -38,8 +38,8 @@ pub(super) fn find(info: usize, code: usize) -> Option<Found> {
     machine.rule().filter(|_| is_found).map(|rule| Found { rule, row })
 }
 
-/// A number of all that the rule at `code` is found from, if the row is that which [`find`] finds: where the header is, the row, and the bytes of the entry and
-/// of its common part. `None` if the row is another's, or the entry is longer than compilers make them. Not 0.
+/// A number of all that the rule at `code` is found from, if the row is that which [`find`] finds: where the header is, how many rows it has, the row, and the
+/// bytes of the entry and of its common part. `None` if the row is another's, or the entry is longer than compilers make them. Not 0.
 ///
 /// So a rule holds still where this number is what it was, whichever object is there.
 pub(super) fn digest(info: usize, row: usize, code: usize) -> Option<u64> {
@@ -47,7 +47,7 @@ pub(super) fn digest(info: usize, row: usize, code: usize) -> Option<u64> {
     let n = n_rows(&mut cursor, info)?;
     let (start, entry) = entry_of(&mut cursor, info, row);
     let is_row = row < n && start <= code && (row + 1 == n || entry_of(&mut cursor, info, row + 1).0 > code);
-    let mut digest = mixed(mixed(info as u64, start as u64), entry as u64);
+    let mut digest = mixed(mixed(info as u64 ^ (n as u64) << 32, start as u64), entry as u64);
     cursor.seek(entry);
     cursor.skip(4);
     let common = cursor.at().wrapping_sub(cursor.u32() as usize);
