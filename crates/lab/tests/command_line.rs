@@ -289,7 +289,7 @@ while samples(False).get(os.getpid(), 0) < before + 10:
         .skip(1)
         .filter_map(|line| line.split(',').map(|cell| cell.parse().ok()).collect::<Option<Vec<_>>>())
         .collect();
-    assert!(rows.len() >= 15, "a row every 50 ms: {text}");
+    assert!(rows.len() >= 15, "a row every 50 ms: {text}\n{said}");
     let peak = |column: usize| rows.iter().map(|row| row[column]).max().unwrap();
     let mib = |number: u64| number << 20;
     assert!(peak(1) > mib(80) && peak(2) > mib(80), "both processes count: {text}");
