@@ -137,7 +137,7 @@ unsafe fn free_as(block: *mut u8, claim: Claim) {
 #[inline(never)]
 fn free_recorded(record: &RecordedThread, block: *mut u8, claim: Claim) {
     let heap = record.enter();
-    if let Some((own, class)) = heap.own_class_below(block.addr(), CLASS_BOUND) {
+    if let Some((own, class)) = heap.own_class(block.addr()) {
         // SAFETY: the page map says that the block is of `class`, and no code uses it any more, as the callers' contracts say.
         let small = unsafe { FreeBlock::new(block, class) };
         if !small.is_marked() && recording::frees_in_a_word(record, block) {

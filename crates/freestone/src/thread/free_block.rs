@@ -197,10 +197,8 @@ impl FreeChain {
                 return Some(wrong);
             }
         }
-        self.before = node.addr();
         // SAFETY: the block is this chain's, and its first word links to the next.
-        self.first = unsafe { free_node::next(node, self.key) };
-        self.n_left -= 1;
+        self.advance(1, unsafe { free_node::next(node, self.key) }, node);
         Some(found)
     }
 

@@ -139,14 +139,8 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// The class of the block at `address`, and the heap, if the block's span is this heap's.
     #[inline(always)]
     pub(crate) fn own_class(self, address: usize) -> Option<(Own<'a, O>, usize)> {
-        self.own_class_below(address, N_CLASSES)
-    }
-
-    /// As [`Current::own_class`], if the class is below `bound`, which is `N_CLASSES` or less.
-    #[inline(always)]
-    pub(crate) fn own_class_below(self, address: usize, bound: usize) -> Option<(Own<'a, O>, usize)> {
         let (own, untagged) = self.untagged_entry(address)?;
-        Some((own, untagged.class_below(bound)?))
+        Some((own, untagged.class_below(N_CLASSES)?))
     }
 
     /// The entry of the page that a block at `address` would be in, without the heap's tag, as far as the heap's view reaches, and the heap.
