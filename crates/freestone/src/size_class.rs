@@ -1,13 +1,14 @@
 //! Size classes: which block size serves each request.
 //!
 //! ```text
-//! class      0   1  …  15 │  16   17  …   23 │  24 …  31 │ … │  48    49   50 …   55 │ … │    64 …    69    70 │    71
-//! block     16  32  … 256 │ 288  320  …  512 │ 576 … 1024│ … │ 4368 4672 5120 … 8192 │ … │ 18432 … 28672 32768 │ 32784     bytes
-//! step            16      │        32        │     64    │ … │      272 to 768       │ … │       2048     4096 │    16
+//! class      0   1  …  15 │  16   17  …   23 │  24 …  31 │   32   33 …   39 │ … │   48   49 …   55 │   56   57 …    63 │    64 …    69    70 │    71
+//! block     16  32  … 256 │ 288  320  …  512 │ 576 … 1024│ 1056 1152 … 2048 │ … │ 4368 4672 … 8192 │ 8448 9216 … 16384 │ 18432 … 28672 32768 │ 32784  bytes
+//! step            16      │        32        │     64    │    32 to 192     │ … │    272 to 768    │    256 to 1536    │       2048     4096 │    16
 //! ```
 //!
-//! Steps of 16 bytes up to 256, then 8 steps per doubling up to 32 KiB, equal but for those from 4 KiB on ([`STEPS_FROM_4_KIB`]): above 128 bytes at
-//! most 12.5 % of a block is wasted. The last class is the class of no size: a watched heap, whose blocks have trailers, serves from it what fills a block of 32 KiB,
+//! Steps of 16 bytes up to 256, then 8 steps per doubling up to 32 KiB, equal but for those from 1, 4 and 8 KiB on: above 128 bytes at
+//! most 12.5 % of a block is wasted. Programs put a header before 1, 4 or 8 KiB, so the first of these steps is short
+//! (`docs/decisions/0050-the-peak-of-real-programs.md`, `docs/decisions/0074-classes-for-8-kib-and-a-header.md`). The last class is the class of no size: a watched heap, whose blocks have trailers, serves from it what fills a block of 32 KiB,
 //! as the buffers of many programs do (`size_class/tests.rs` computes it for every size). Source: mimalloc's bins have the same eight steps per doubling; jemalloc's size classes have four.
 //!
 //! Invariants: block sizes are multiples of 16 and rise with the class; the class of a size is the smallest whose block holds it.
@@ -33,11 +34,13 @@ const N_FINE: usize = 16;
 /// Classes per doubling in the second part.
 const PER_DOUBLING: usize = 8;
 
-/// The first doubling whose steps are not equal starts here.
-const FOUR_KIB: usize = 4096;
+/// The steps from 1 KiB to 2 KiB, and from 8 KiB to 16 KiB, in parts of their start: the first for a header, the next leads to where an equal one would.
+const HEADER_STEPS: [usize; PER_DOUBLING] = [1, 3, 4, 4, 4, 4, 6, 6];
 
-/// The steps from 4 KiB to 8 KiB: short ones first, because many programs request a page of 4 KiB and a little more. A page of SQLite's cache
-/// has 4368 bytes, of which a span holds 15. `docs/decisions/0050-the-peak-of-real-programs.md` has the measurements.
+/// See [`HEADER_STEPS`].
+const HEADER_PARTS: usize = 32;
+
+/// The steps from 4 KiB to 8 KiB. A page of SQLite's cache has 4368 bytes, of which a span holds 15.
 const STEPS_FROM_4_KIB: [usize; PER_DOUBLING] = [272, 304, 448, 512, 512, 640, 640, 768];
 
 /// Blocks of at most this size are in spans of one page; larger ones in spans of four, so that at least eight fit.
@@ -63,20 +66,24 @@ const fn block_bytes_table() -> [u32; N_CLASSES] {
         table[class] = if class < N_FINE {
             (class + 1) * GRANULE_BYTES
         } else {
-            let (doubling, step) = ((class - N_FINE) / PER_DOUBLING, (class - N_FINE) % PER_DOUBLING + 1);
-            let base = (N_FINE * GRANULE_BYTES) << doubling;
-            if base == FOUR_KIB {
-                // The class before this one is done.
-                table[class - 1] as usize + STEPS_FROM_4_KIB[step - 1]
-            } else {
-                base + step * (base / PER_DOUBLING)
-            }
+            let (doubling, step) = ((class - N_FINE) / PER_DOUBLING, (class - N_FINE) % PER_DOUBLING);
+            // The class before this one is done.
+            table[class - 1] as usize + step_bytes((N_FINE * GRANULE_BYTES) << doubling, step)
         } as u32;
         class += 1;
     }
     table[LAST_CLASS - 1] = SMALL_MAX as u32;
     table[LAST_CLASS] = (SMALL_MAX + GRANULE_BYTES) as u32;
     table
+}
+
+/// From the block size of a class to that of the next: the step with this number, from 0, of the doubling that starts at `base`.
+const fn step_bytes(base: usize, step: usize) -> usize {
+    match base {
+        1024 | 8192 => HEADER_STEPS[step] * (base / HEADER_PARTS),
+        4096 => STEPS_FROM_4_KIB[step],
+        _ => base / PER_DOUBLING,
+    }
 }
 
 const fn class_table() -> [SizeClass; SMALL_MAX / GRANULE_BYTES + 1] {

@@ -4,8 +4,8 @@
 //!  dirty run that is long enough ─▶ emptied spans freed, lists emptied, caches emptied, and again ─▶ dirty run and pages beside it ─▶ limits kept ─▶ clean run ─▶ more clean runs
 //! ```
 //!
-//! Dirty memory comes first: clean memory costs page faults and counts against the limits. Only for a span of which a thread may use little, clean memory does,
-//! if there is a run of it that is long enough ([`Prefers`]).
+//! Dirty memory comes first: clean memory costs page faults and counts against the limits. Only for a span of which a thread may use little, clean memory does
+//! ([`Prefers`]).
 
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::growth;
@@ -87,8 +87,8 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// As [`PageHeap::allocate`], but takes up to `more` runs of this length besides. Small: if they are clean, and in one row; then the result has as many
-    /// pages as the row, and all runs but the first are ahead. Large: if they are dirty; they are left in the lists. Clean pages that are preferred are taken if
-    /// there are some that are long enough.
+    /// pages as the row, and all runs but the first are ahead. Large: if they are dirty; they are left in the lists. Where clean pages are preferred, dirty
+    /// ones are taken only if no clean ones can be had.
     pub(super) fn allocate_more(
         &self,
         wanted: Pages,
@@ -108,7 +108,7 @@ impl<O: Os> PageHeap<O> {
         let searched = request.searched()?;
         let mut state = self.lock_beside_emptied();
         let mut were = [0; LENGTHS];
-        let takes_clean = prefers == Prefers::Clean && state.runs.find_clean(searched).is_some();
+        let takes_clean = prefers == Prefers::Clean;
         if takes_clean {
             self.free_emptied(&mut state);
         }
@@ -143,7 +143,8 @@ impl<O: Os> PageHeap<O> {
             self.ahead.subtract(row - wanted);
             state = self.lock();
         }
-        self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request })
+        let run = self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request });
+        if run.is_none() && takes_clean { self.allocate_more(wanted, align, kind, 0, Prefers::Dirty) } else { run }
     }
 
     /// Allocates `pages` for a large block that is going to grow: with several times as much address space, itself included, free behind

@@ -35,6 +35,19 @@ fn a_page_of_4_kib_and_a_little_more_fits_closely_also_if_aligned_to_a_cache_lin
 }
 
 #[test]
+fn a_header_before_1_or_8_kib_takes_at_most_a_32nd() {
+    assert_eq!([1025, 1056, 8193, 8448].map(|size| block_bytes(class_of(size))), [1056, 1056, 8448, 8448]);
+    assert_eq!([1025, 8193].map(|size| span_blocks(class_of(size))), [62, 31]);
+    let sizes = (1025..=2048).chain(8193..=16384);
+    for size in sizes.step_by(if cfg!(miri) { 97 } else { 1 }) {
+        for align in [16, 64] {
+            let block = class_of_aligned(size, align).map_or(usize::MAX, block_bytes);
+            assert!((block - size) * 9 <= block, "size {size}, aligned to {align}, in a block of {block}");
+        }
+    }
+}
+
+#[test]
 fn aligned_requests_get_blocks_that_are_multiples_of_the_alignment() {
     for align_log2 in 0..=16 {
         let align = 1 << align_log2;

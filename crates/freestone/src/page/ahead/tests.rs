@@ -36,7 +36,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 200 }, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Two holders of runs ahead: no page is handed out twice, what is said to be zero was not used, dirty memory comes first unless clean memory is
-    /// preferred and there is some, and runs ahead count as clean, not as in use.
+    /// preferred, and runs ahead count as clean, not as in use.
     #[test]
     fn runs_ahead_are_apart_and_come_after_dirty_memory_and_do_not_count_as_in_use(steps in steps()) {
         let world = world_that_stays_dirty();
@@ -47,10 +47,8 @@ proptest! {
             match step {
                 Step::Allocate(who, wanted, most, prefers) => {
                     let is_dirty = pages.stats().dirty_pages > 0;
-                    let has_ahead = ahead[who].n > 0 && ahead[who].pages == Pages(wanted);
-                    let has_clean = has_ahead || pages.state.lock().runs.find_clean(Pages(wanted)).is_some();
                     let run = pages.allocate_span(&mut ahead[who], Pages(wanted), most, prefers).expect("the fake kernel has memory");
-                    if prefers == Prefers::Clean && has_clean {
+                    if prefers == Prefers::Clean {
                         prop_assert!(run.is_zero(), "clean memory is preferred");
                     } else {
                         prop_assert!(wanted > 1 || run.is_zero() != is_dirty, "dirty memory comes first");
@@ -119,4 +117,27 @@ fn where_there_is_no_room_for_several_runs_one_is_taken_and_none_is_ahead() {
     let mut ahead = RunsAhead::NONE;
     assert!(pages.allocate_span(&mut ahead, Pages(1), 8, Prefers::Dirty).is_some());
     assert_eq!((ahead.n(), pages.stats().small_pages), (0, 1));
+}
+
+#[test]
+fn where_no_clean_memory_can_be_had_a_span_of_which_little_may_be_used_takes_dirty_memory() {
+    let world = world_that_stays_dirty();
+    let pages = &world.shared.pages;
+    world.os().limit_committed(8 << 20);
+    let one = || pages.allocate(Pages(1), Pages(1), Kind::Large).map(|run| Extent::new(run.page, run.pages));
+    let runs: Vec<Extent> = core::iter::from_fn(one).collect();
+    pages.free(OwnedRun::taken(runs[1]));
+    let span = pages.allocate_span(&mut { RunsAhead::NONE }, Pages(1), 8, Prefers::Clean);
+    assert!(span.is_some_and(|span| span.page() == runs[1].first && !span.is_zero()));
+    assert!(pages.allocate_span(&mut { RunsAhead::NONE }, Pages(1), 8, Prefers::Clean).is_none());
+}
+
+#[test]
+fn a_long_span_of_which_little_may_be_used_takes_new_addresses_before_dirty_memory() {
+    let world = world_that_stays_dirty();
+    let pages = &world.shared.pages;
+    let dirty = pages.allocate(Pages(4), Pages(1), Kind::Large).map(|run| Extent::new(run.page, run.pages));
+    pages.free(OwnedRun::taken(dirty.expect("the fake kernel has memory")));
+    let used = pages.allocate_span(&mut { RunsAhead::NONE }, Pages(4), 1, Prefers::Clean);
+    assert!(used.is_some_and(|span| span.is_zero()) && pages.stats().dirty_pages == 4);
 }

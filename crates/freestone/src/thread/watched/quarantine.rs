@@ -249,11 +249,12 @@ impl Quarantine {
 
     /// Large blocks that wait, and their pages. Any thread may ask.
     pub(crate) fn large(&self) -> (u64, u64) {
-        let [blocks, pages] = [0, 1].map(|at: usize| {
-            let left = self.large_left[at].load(Ordering::Relaxed);
-            self.large_came[at].load(Ordering::Relaxed).saturating_sub(left)
-        });
-        (blocks, pages)
+        let waiting = |came: &AtomicU64, left: &AtomicU64| {
+            let left = left.load(Ordering::Relaxed);
+            came.load(Ordering::Relaxed).saturating_sub(left)
+        };
+        let ([blocks_came, pages_came], [blocks_left, pages_left]) = (&self.large_came, &self.large_left);
+        (waiting(blocks_came, blocks_left), waiting(pages_came, pages_left))
     }
 }
 
