@@ -264,11 +264,11 @@ fn a_timeline_sums_the_figures_of_kernel_and_library_over_all_processes() {
 import json, os, time
 def samples(holding):
     counts = {}
-    for line in open(os.environ["FREESTONE_REPORT"]):
-        if line.endswith("}\n"):
-            line = json.loads(line)
-            if line["event"] == "sample" and (line["live_bytes"] > 40 << 20) == holding:
-                counts[line["pid"]] = counts.get(line["pid"], 0) + 1
+    # Behind the last newline, a line may be in the middle of being written.
+    for line in open(os.environ["FREESTONE_REPORT"]).read().split("\n")[:-1]:
+        line = json.loads(line)
+        if line["event"] == "sample" and (line["live_bytes"] > 40 << 20) == holding:
+            counts[line["pid"]] = counts.get(line["pid"], 0) + 1
     return counts
 blocks = [bytes(1000) for _ in range(42000)]
 while sum(count >= 10 for count in samples(True).values()) < 2:
