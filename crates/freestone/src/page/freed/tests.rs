@@ -299,3 +299,20 @@ fn a_listed_run_that_is_no_longer_one_is_a_broken_invariant() {
         "the count of freed pages is that of the lists"
     );
 }
+
+#[test]
+fn a_block_for_which_nothing_listed_is_long_enough_leaves_half_of_what_was_listed() {
+    let world = world_that_stays_dirty();
+    world.spend_early_purges();
+    let heap = world.heap();
+    let first = heap.allocate(PAGE_BYTES, 1).start;
+    let blocks = blocks(heap, 2, 8);
+    free(heap, first);
+    // No two of them are neighbours.
+    blocks.iter().step_by(2).for_each(|&block| free(heap, block));
+    let before = fresh(&world);
+    assert_eq!(listed(&world), 4 * 2);
+    assert!(!heap.allocate(9 * PAGE_BYTES, 1).start.is_null());
+    assert_eq!((listed(&world), fresh(&world) - before), (2 * 2, 9 * PAGE_BYTES as u64));
+    world.check().unwrap();
+}
