@@ -6,114 +6,138 @@
 //! # Safety
 //! As for `free`: the block is null or live, came from the form of `new` that belongs to the form of `delete`, and no code uses it any more.
 
-use super::bindings::{self, Delete, DeleteAligned, SHORTCUT, bindings};
+use super::bindings::{self, Delete, DeleteAligned, Operators, SHORTCUT, bindings};
 use core::ffi::c_void;
 use heap::door::{self, Claim, Family};
 
 /// `operator delete(void *)`
 pub(super) unsafe extern "C" fn delete(block: *mut c_void) {
-    let claim = Claim::of(Family::New);
     // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { give_back(block, claim) };
-    // SAFETY: as above.
-    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
+    unsafe { free_or_give_back(block, Claim::of(Family::New)) }
 }
 
 /// `operator delete[](void *)`: as `operator delete(void *)`.
 pub(super) unsafe extern "C" fn delete_array(block: *mut c_void) {
-    let claim = Claim::of(Family::NewArray);
     // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { pass_on(block, claim, bindings().operators.delete) };
-    // SAFETY: as above.
-    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
+    unsafe { free_or_pass_on(block, Claim::of(Family::NewArray), |operators| operators.delete) }
 }
 
 /// `operator delete(void *, size_t)`: as `operator delete(void *)`.
 pub(super) unsafe extern "C" fn delete_sized(block: *mut c_void, size: usize) {
-    let claim = Claim::of(Family::New).sized(size);
     // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { pass_on(block, claim, bindings().operators.delete) };
-    // SAFETY: as above.
-    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
+    unsafe { free_or_pass_on(block, Claim::of(Family::New).sized(size), |operators| operators.delete) }
 }
 
 /// `operator delete[](void *, size_t)`: as `operator delete[](void *)`.
 pub(super) unsafe extern "C" fn delete_array_sized(block: *mut c_void, size: usize) {
-    let claim = Claim::of(Family::NewArray).sized(size);
     // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { pass_on(block, claim, bindings().operators.delete_array) };
-    // SAFETY: as above.
-    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
+    unsafe { free_or_pass_on(block, Claim::of(Family::NewArray).sized(size), |operators| operators.delete_array) }
 }
 
 /// `operator delete(void *, const nothrow_t &)`: as `operator delete(void *)`.
 pub(super) unsafe extern "C" fn delete_nothrow(block: *mut c_void, _tag: *const c_void) {
-    let claim = Claim::of(Family::New);
     // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { pass_on(block, claim, bindings().operators.delete) };
-    // SAFETY: as above.
-    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
+    unsafe { free_or_pass_on(block, Claim::of(Family::New), |operators| operators.delete) }
 }
 
 /// `operator delete[](void *, const nothrow_t &)`: as `operator delete[](void *)`.
 pub(super) unsafe extern "C" fn delete_array_nothrow(block: *mut c_void, _tag: *const c_void) {
-    let claim = Claim::of(Family::NewArray);
     // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { pass_on(block, claim, bindings().operators.delete_array) };
-    // SAFETY: as above.
-    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
+    unsafe { free_or_pass_on(block, Claim::of(Family::NewArray), |operators| operators.delete_array) }
 }
 
 /// `operator delete(void *, align_val_t)`
 pub(super) unsafe extern "C" fn delete_aligned(block: *mut c_void, align: usize) {
-    let claim = Claim::of(Family::New).aligned(align);
     // SAFETY: null or a live block that no code uses any more (module header).
+    unsafe { free_or_give_back(block, Claim::of(Family::New).aligned(align)) }
+}
+
+/// `operator delete[](void *, align_val_t)`: as `operator delete(void *, align_val_t)`.
+pub(super) unsafe extern "C" fn delete_array_aligned(block: *mut c_void, align: usize) {
+    // SAFETY: null or a live block that no code uses any more (module header).
+    unsafe {
+        free_or_pass_on_aligned((block, align), Claim::of(Family::NewArray).aligned(align), |operators| {
+            operators.delete_aligned
+        })
+    }
+}
+
+/// `operator delete(void *, size_t, align_val_t)`: as `operator delete(void *, align_val_t)`.
+pub(super) unsafe extern "C" fn delete_sized_aligned(block: *mut c_void, size: usize, align: usize) {
+    // SAFETY: null or a live block that no code uses any more (module header).
+    unsafe {
+        free_or_pass_on_aligned((block, align), Claim::of(Family::New).sized(size).aligned(align), |operators| {
+            operators.delete_aligned
+        })
+    }
+}
+
+/// `operator delete[](void *, size_t, align_val_t)`: as `operator delete[](void *, align_val_t)`.
+pub(super) unsafe extern "C" fn delete_array_sized_aligned(block: *mut c_void, size: usize, align: usize) {
+    // SAFETY: null or a live block that no code uses any more (module header).
+    unsafe {
+        free_or_pass_on_aligned((block, align), Claim::of(Family::NewArray).sized(size).aligned(align), |operators| {
+            operators.delete_array_aligned
+        })
+    }
+}
+
+/// `operator delete(void *, align_val_t, const nothrow_t &)`: as `operator delete(void *, align_val_t)`.
+pub(super) unsafe extern "C" fn delete_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
+    // SAFETY: null or a live block that no code uses any more (module header).
+    unsafe {
+        free_or_pass_on_aligned((block, align), Claim::of(Family::New).aligned(align), |operators| {
+            operators.delete_aligned
+        })
+    }
+}
+
+/// `operator delete[](void *, align_val_t, const nothrow_t &)`: as `operator delete[](void *, align_val_t)`.
+pub(super) unsafe extern "C" fn delete_array_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
+    // SAFETY: null or a live block that no code uses any more (module header).
+    unsafe {
+        free_or_pass_on_aligned((block, align), Claim::of(Family::NewArray).aligned(align), |operators| {
+            operators.delete_array_aligned
+        })
+    }
+}
+
+/// Takes the hot path of `free`, and [`give_back`] for the rest.
+///
+/// # Safety
+/// - As the module header says.
+#[inline(always)]
+unsafe fn free_or_give_back(block: *mut c_void, claim: Claim) {
+    // SAFETY: null or a live block that no code uses any more (this function's contract).
     let rest = |claim| unsafe { give_back(block, claim) };
     // SAFETY: as above.
     unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
-/// `operator delete[](void *, align_val_t)`: as `operator delete(void *, align_val_t)`.
-pub(super) unsafe extern "C" fn delete_array_aligned(block: *mut c_void, align: usize) {
-    let claim = Claim::of(Family::NewArray).aligned(align);
-    // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_aligned) };
+/// Takes the hot path of `free`, and [`pass_on`] for the rest, with the form that `form` picks.
+///
+/// # Safety
+/// - As for [`pass_on`].
+#[inline(always)]
+unsafe fn free_or_pass_on(block: *mut c_void, claim: Claim, form: impl FnOnce(&Operators) -> Delete) {
+    // SAFETY: null or a live block that no code uses any more, and the form is that of the standard (this function's contract).
+    let rest = |claim| unsafe { pass_on(block, claim, form(&bindings().operators)) };
     // SAFETY: as above.
     unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }
 
-/// `operator delete(void *, size_t, align_val_t)`: as `operator delete(void *, align_val_t)`.
-pub(super) unsafe extern "C" fn delete_sized_aligned(block: *mut c_void, size: usize, align: usize) {
-    let claim = Claim::of(Family::New).sized(size).aligned(align);
-    // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_aligned) };
-    // SAFETY: as above.
-    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
-}
-
-/// `operator delete[](void *, size_t, align_val_t)`: as `operator delete[](void *, align_val_t)`.
-pub(super) unsafe extern "C" fn delete_array_sized_aligned(block: *mut c_void, size: usize, align: usize) {
-    let claim = Claim::of(Family::NewArray).sized(size).aligned(align);
-    // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned) };
-    // SAFETY: as above.
-    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
-}
-
-/// `operator delete(void *, align_val_t, const nothrow_t &)`: as `operator delete(void *, align_val_t)`.
-pub(super) unsafe extern "C" fn delete_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
-    let claim = Claim::of(Family::New).aligned(align);
-    // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_aligned) };
-    // SAFETY: as above.
-    unsafe { SHORTCUT.free(block.cast(), claim, rest) }
-}
-
-/// `operator delete[](void *, align_val_t, const nothrow_t &)`: as `operator delete[](void *, align_val_t)`.
-pub(super) unsafe extern "C" fn delete_array_aligned_nothrow(block: *mut c_void, align: usize, _tag: *const c_void) {
-    let claim = Claim::of(Family::NewArray).aligned(align);
-    // SAFETY: null or a live block that no code uses any more (module header).
-    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, bindings().operators.delete_array_aligned) };
+/// As [`free_or_pass_on`], with the alignment.
+///
+/// # Safety
+/// - As for [`pass_on_aligned`].
+#[inline(always)]
+unsafe fn free_or_pass_on_aligned(
+    (block, align): (*mut c_void, usize),
+    claim: Claim,
+    form: impl FnOnce(&Operators) -> DeleteAligned,
+) {
+    // SAFETY: null or a live block that no code uses any more, and the form is that of the standard (this function's contract).
+    let rest = |claim| unsafe { pass_on_aligned((block, align), claim, form(&bindings().operators)) };
     // SAFETY: as above.
     unsafe { SHORTCUT.free(block.cast(), claim, rest) }
 }

@@ -4,7 +4,7 @@
 #define FIRST_CODE_H
 
 #include "expect.h"
-#include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <sys/mman.h>
 
@@ -22,31 +22,29 @@ static void on_code_behind(int signal, siginfo_t *info, void *context) {
     _exit(1);
 }
 
-/* Only the first `kib` of the library may be used from now on, in OS pages of 4 KiB. Allocates nothing. */
-static inline void only_first_code(size_t kib) {
-    static char maps[1 << 16];
-    size_t len = 0;
-    ssize_t n;
-    int file = open("/proc/self/maps", O_RDONLY);
-    EXPECT(file >= 0);
-    while ((n = read(file, maps + len, sizeof maps - 1 - len)) > 0) {
-        len += (size_t)n;
+/* Closes the library's code but for the first `*kib`, in OS pages of 4 KiB. */
+static int close_code_behind(struct dl_phdr_info *object, size_t size, void *kib) {
+    (void)size;
+    if (!strstr(object->dlpi_name, "libfreestone.so")) {
+        return 0;
     }
-    close(file);
-    for (char *line = maps; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-        unsigned long start, end;
-        char access[5], name[512];
-        if (sscanf(line, "%lx-%lx %4s %*s %*s %*s %511s", &start, &end, access, name) == 4 && strcmp(access, "r-xp") == 0 &&
-            strstr(name, "libfreestone.so")) {
-            struct sigaction action = {.sa_sigaction = on_code_behind, .sa_flags = SA_SIGINFO};
-            first_code_start = (char *)start;
-            EXPECT(sysconf(_SC_PAGESIZE) == 4096 && start + kib * 1024 < end);
-            EXPECT(sigaction(SIGSEGV, &action, NULL) == 0);
-            EXPECT(mprotect((void *)(start + kib * 1024), end - start - kib * 1024, PROT_NONE) == 0);
-            return;
+    for (int at = 0; at < object->dlpi_phnum; at++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[at];
+        size_t open = *(const size_t *)kib * 1024;
+        if (part->p_type == PT_LOAD && part->p_flags & PF_X) {
+            first_code_start = (char *)object->dlpi_addr + part->p_vaddr;
+            EXPECT(open < part->p_memsz);
+            EXPECT(mprotect(first_code_start + open, part->p_memsz - open, PROT_NONE) == 0);
         }
     }
-    EXPECT(!"the library is mapped");
+    return 1;
+}
+
+/* Only the first `kib` of the library may be used from now on. Allocates nothing. */
+static inline void only_first_code(size_t kib) {
+    struct sigaction action = {.sa_sigaction = on_code_behind, .sa_flags = SA_SIGINFO};
+    EXPECT(sigaction(SIGSEGV, &action, NULL) == 0);
+    EXPECT(dl_iterate_phdr(close_code_behind, &kib) == 1 && first_code_start);
 }
 
 #endif

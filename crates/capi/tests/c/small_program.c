@@ -1,5 +1,6 @@
 /* A small program. The library has no reason to read the clock in it, whose code would be resident: it would read it by the function below. And of the
    library's own code it uses none but the first 64 KiB: the kernel maps files in windows of that length. */
+#define _GNU_SOURCE
 #include "first_code.h"
 #include <time.h>
 

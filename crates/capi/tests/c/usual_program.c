@@ -1,5 +1,6 @@
 /* What most programs of one thread do: blocks of many sizes that come and go, some cleared, aligned or growing, and structures that are freed as a whole. Of the
    library they use none but what its linker script (`order.ld`) lays out first. */
+#define _GNU_SOURCE
 #include "first_code.h"
 
 #define N_BLOCKS 4000

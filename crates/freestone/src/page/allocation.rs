@@ -106,13 +106,10 @@ impl<O: Os> PageHeap<O> {
         let pages = plan.map_or(wanted, |plan| plan.pages);
         let request = Request { pages, piece: pages, kind, align, room: pages, is_huge: huge.is_some() };
         let searched = request.searched()?;
-        let mut state = self.lock_beside_emptied();
+        let mut state = if prefers == Prefers::Dirty { self.lock_beside_emptied() } else { self.lock() };
         let mut were = [0; LENGTHS];
-        let takes_clean = prefers == Prefers::Clean;
-        if takes_clean {
-            self.free_emptied(&mut state);
-        }
-        if let Some(page) = if takes_clean { None } else { self.find_dirty(&mut state, searched, &mut were) } {
+        let dirty = if prefers == Prefers::Dirty { self.find_dirty(&mut state, searched, &mut were) } else { None };
+        if let Some(page) = dirty {
             if kind == Kind::Large {
                 self.note_reuse(&mut state);
             }
@@ -144,7 +141,11 @@ impl<O: Os> PageHeap<O> {
             state = self.lock();
         }
         let run = self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request });
-        if run.is_none() && takes_clean { self.allocate_more(wanted, align, kind, 0, Prefers::Dirty) } else { run }
+        if run.is_none() && prefers == Prefers::Clean {
+            self.allocate_more(wanted, align, kind, 0, Prefers::Dirty)
+        } else {
+            run
+        }
     }
 
     /// Allocates `pages` for a large block that is going to grow: with several times as much address space, itself included, free behind

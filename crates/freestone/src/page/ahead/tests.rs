@@ -1,7 +1,7 @@
 use super::*;
 use crate::config::key;
 use crate::page::OwnedRun;
-use crate::page::tests::{HandedOut, world_that_stays_dirty};
+use crate::page::tests::{HandedOut, take_run, world_that_stays_dirty};
 use crate::testing::World;
 use proptest::prelude::*;
 use std::vec::Vec;
@@ -104,14 +104,19 @@ fn what_goes_back_unused_did_not_come_out_fresh() {
     assert_eq!((ahead.n(), world.shared.pages.stats().fresh_bytes), (0, 1 << 16));
 }
 
+/// Takes all memory, one page at a time.
+fn all_memory(world: &World) -> Vec<Extent> {
+    world.os().limit_committed(8 << 20);
+    let one = || world.shared.pages.allocate(Pages(1), Pages(1), Kind::Large);
+    core::iter::from_fn(one).map(|run| Extent::new(run.page, run.pages)).collect()
+}
+
 /// Three pages that are apart are all that is left.
 #[test]
 fn where_there_is_no_room_for_several_runs_one_is_taken_and_none_is_ahead() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
-    world.os().limit_committed(8 << 20);
-    let one = || pages.allocate(Pages(1), Pages(1), Kind::Large).map(|run| Extent::new(run.page, run.pages));
-    let runs: Vec<Extent> = core::iter::from_fn(one).collect();
+    let runs = all_memory(&world);
     runs.iter().step_by(2).take(3).for_each(|&run| pages.free(OwnedRun::taken(run)));
     pages.purge();
     let mut ahead = RunsAhead::NONE;
@@ -123,9 +128,7 @@ fn where_there_is_no_room_for_several_runs_one_is_taken_and_none_is_ahead() {
 fn where_no_clean_memory_can_be_had_a_span_of_which_little_may_be_used_takes_dirty_memory() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
-    world.os().limit_committed(8 << 20);
-    let one = || pages.allocate(Pages(1), Pages(1), Kind::Large).map(|run| Extent::new(run.page, run.pages));
-    let runs: Vec<Extent> = core::iter::from_fn(one).collect();
+    let runs = all_memory(&world);
     pages.free(OwnedRun::taken(runs[1]));
     let span = pages.allocate_span(&mut { RunsAhead::NONE }, Pages(1), 8, Prefers::Clean);
     assert!(span.is_some_and(|span| span.page() == runs[1].first && !span.is_zero()));
@@ -136,8 +139,7 @@ fn where_no_clean_memory_can_be_had_a_span_of_which_little_may_be_used_takes_dir
 fn a_long_span_of_which_little_may_be_used_takes_new_addresses_before_dirty_memory() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
-    let dirty = pages.allocate(Pages(4), Pages(1), Kind::Large).map(|run| Extent::new(run.page, run.pages));
-    pages.free(OwnedRun::taken(dirty.expect("the fake kernel has memory")));
+    pages.free(take_run(&world, 4));
     let used = pages.allocate_span(&mut { RunsAhead::NONE }, Pages(4), 1, Prefers::Clean);
     assert!(used.is_some_and(|span| span.is_zero()) && pages.stats().dirty_pages == 4);
 }
