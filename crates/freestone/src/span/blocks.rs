@@ -100,19 +100,13 @@ pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, more: usize, os_page_bytes: us
     let first_block = |unit_index: u32| division.block_at(unit_index as usize * unit + block - 1).0.min(n_blocks);
     let mut fresh = span.fresh.get();
     while fresh != 0 {
-        let mut at = fresh.trailing_zeros();
+        let at = fresh.trailing_zeros();
         let from = first_block(at);
-        let mut to;
-        loop {
-            at += 1;
-            to = first_block(at);
-            fresh &= fresh - 1;
-            let next = fresh.trailing_zeros();
-            if to - from >= n_wanted || fresh == 0 || next != at && first_block(next) != to {
-                break;
-            }
-            at = next;
-        }
+        // Up to the end of the wanted blocks, or the first unit that is not fresh.
+        let n_units = ((from + n_wanted - 1) * block) as u32 / unit as u32 + 1 - at;
+        let end = at + n_units.min((fresh >> at).trailing_ones());
+        let to = first_block(end);
+        fresh &= u64::MAX << (end - 1) << 1;
         span.fresh.set(fresh);
         if from < to {
             span.n_out.set(span.n_out.get() + (to - from) as u32);
