@@ -102,9 +102,9 @@ pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, more: usize, os_page_bytes: us
     while fresh != 0 {
         let at = fresh.trailing_zeros();
         let from = first_block(at);
-        // Up to the end of the wanted blocks, or the first unit that is not fresh.
-        let n_units = ((from + n_wanted - 1) * block) as u32 / unit as u32 + 1 - at;
-        let end = at + n_units.min((fresh >> at).trailing_ones());
+        // Behind the unit in which the last of the wanted blocks starts, or the units that follow each other; past the last block of the span there is only the latter.
+        let behind_wanted = ((from + n_wanted - 1) * block) as u32 / unit as u32 + 1;
+        let end = behind_wanted.max(at + 1).min(at + (fresh >> at).trailing_ones());
         let to = first_block(end);
         fresh &= u64::MAX << (end - 1) << 1;
         span.fresh.set(fresh);

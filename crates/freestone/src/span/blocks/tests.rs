@@ -4,6 +4,7 @@ use crate::size_class::{N_CLASSES, class_of, span_pages};
 use crate::span::Kind;
 use crate::testing::{World, span_at};
 use freestone_base::units::Pages;
+use proptest::prelude::*;
 use std::vec::Vec;
 
 const OS_PAGE_BYTES: usize = 4096;
@@ -48,24 +49,49 @@ fn counts(span: &OwnedSpan<'_>) -> (u32, u32) {
     (span.n_free.get(), span.n_out.get())
 }
 
-#[test]
-fn carving_hands_out_every_block_once_in_address_order() {
-    for class in [class_of(16), class_of(48), class_of(1000), class_of(5000), class_of(32 << 10)] {
-        for n in [1, 7, 10_000] {
-            let world = World::new(OS_PAGE_BYTES);
-            let span = span(&world, class);
-            span.fresh_has_memory.set(n > 1);
-            let mut carved = Vec::new();
-            loop {
-                let chain = carve(&span, n, 0, OS_PAGE_BYTES, LinkKey::PLAIN);
-                counts(&span);
-                if chain.len == 0 {
-                    break;
-                }
-                carved.extend(numbers(&span, chain));
-            }
-            assert_eq!(carved, (0..n_blocks(&span)).collect::<Vec<_>>(), "class {class}");
+/// The blocks that are to be carved: those that start in the lowest unit of `fresh` that has any, and in the units that follow it until the wanted ones are together.
+fn expected_batch(span: &OwnedSpan<'_>, n_wanted: usize) -> Vec<usize> {
+    let (bytes, unit, fresh) =
+        (block_bytes(span.class.get() as usize), carve_bytes(span, OS_PAGE_BYTES), span.fresh.get());
+    let first = |at: usize| (at * unit).div_ceil(bytes).min(n_blocks(span));
+    let is_fresh = |at: &usize| fresh >> at & 1 == 1;
+    let mut batch = Vec::new();
+    for at in (0..64).skip_while(|at| !is_fresh(at) || first(*at) == first(at + 1)).take_while(is_fresh) {
+        if batch.len() < n_wanted {
+            batch.extend(first(at)..first(at + 1));
         }
+    }
+    batch
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 8 } else { 2000 }, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// In every class, and in spans of every length that the option `span_size` allows: each block is carved once, in address order, whatever OS pages went back meanwhile.
+    #[test]
+    fn carving_hands_out_every_block_once_in_address_order(
+        class in 0..N_CLASSES,
+        pages in 1u32..=4,
+        holes in prop_oneof![Just(0u64), any::<u64>(), (any::<u64>(), any::<u64>()).prop_map(|(a, b)| a & b)],
+        n in prop_oneof![Just(1u32), Just(7), Just(10_000), 1u32..200],
+        has_memory: bool,
+    ) {
+        let world = World::new(OS_PAGE_BYTES);
+        let pages = span_pages(class).max(Pages(pages));
+        let run = world.shared.pages.allocate(pages, Pages(1), Kind::Small).expect("memory");
+        let span = span_at(&world, run.page);
+        format(&span, class, OS_PAGE_BYTES, has_memory);
+        span.fresh.set(span.fresh.get() & !holes);
+        let n_wanted = if has_memory { n.min(SMALLEST_BATCH) as usize } else { 1 };
+        loop {
+            let expected = expected_batch(&span, n_wanted);
+            let carved = numbers(&span, carve(&span, n, 0, OS_PAGE_BYTES, LinkKey::PLAIN));
+            prop_assert_eq!(&carved, &expected);
+            if carved.is_empty() {
+                break;
+            }
+        }
+        prop_assert_eq!(span.fresh.get(), 0);
     }
 }
 
