@@ -219,9 +219,6 @@ pub unsafe extern "C" fn freestone_heap_realloc(heap: *mut Handle, block: *mut c
         // The pointer is invalid. That was reported, and the option `misuse` says to continue.
         return handle.block(None, Failure::Foreign { address: block.addr() });
     };
-    if size <= usable && size >= usable / 2 {
-        return block;
-    }
     // SAFETY: the block is live, has `usable` bytes, and is not used again if it moves (this function's contract).
     let resize = |layout| unsafe { handle.heap.reallocate(old, layout, size) };
     let moved = Layout::from_size_align(usable, 1).ok().and_then(resize);

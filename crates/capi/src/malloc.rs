@@ -163,6 +163,8 @@ pub unsafe extern "C" fn free_sized(block: *mut c_void, size: usize) {
 /// - As for [`free`]; `align` and `size` are those of the request. (The level `checks` of the option `harden` checks them.)
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, align: usize, size: usize) {
+    // As `aligned_alloc` rounds it; where it cannot, the block is null.
+    let align = align.checked_next_power_of_two().unwrap_or(align);
     // SAFETY: null or a live block that no code uses any more (this function's contract).
     unsafe { door::free_aligned_sized(block.cast(), align, size) }
 }

@@ -94,6 +94,14 @@ fn forks_beside_purges() {
 }
 
 #[test]
+fn forks_beside_threads_that_purge_when_their_heap_has_ended() {
+    if is_emulator() {
+        return;
+    }
+    expect_silent(Program::new("fork.c", Way::Preload).command().arg("beside_threads_that_end"), Way::Preload);
+}
+
+#[test]
 fn starting_a_process_without_fork_runs_no_handlers() {
     if is_emulator() {
         return;

@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use freestone::door::{Owner, owner, set_handle};
-use freestone::options::Mistake;
+use freestone::options::{Harden, Mistake};
 use freestone::{Freestone, Heap, HeapKind};
 use std::alloc::Layout;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::mpsc;
 use std::thread;
 
@@ -99,6 +99,35 @@ fn all_bytes_of_a_block_may_be_used() {
             if bytes > 0 {
                 // SAFETY: the block was filled above.
                 assert_eq!(unsafe { blocks[0].as_ptr().wrapping_add(bytes - 1).read() }, 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_resized_block_has_its_new_size_at_every_level_and_is_of_the_heap_that_resized_it() {
+    let sizes = [1, 17, 100, 2757, 2794, 5000, 30_000, 33_000, 200_000, 1 << 20];
+    for level in [Harden::Default, Harden::Checks, Harden::Full] {
+        // SAFETY: blocks are freed by `deallocate`, and not used after their heap is dropped.
+        let heap = || unsafe { Heap::hardened(level) }.unwrap();
+        for (size, next) in sizes.iter().flat_map(|&size| sizes.map(|next| (size, next))) {
+            let (here, there, handle) = (heap(), heap(), ptr::without_provenance_mut(16));
+            set_handle(&here, handle);
+            let layout = Layout::from_size_align(size, 1).unwrap();
+            for (n, from) in [&here, &there].into_iter().enumerate() {
+                let block = from.allocate(layout).unwrap();
+                // SAFETY: the block has as many bytes.
+                unsafe { block.write_bytes(7, size) };
+                // SAFETY: the block is live, and only the new one is used.
+                let resized = unsafe { here.reallocate(block, layout, next) }.unwrap();
+                let kept = size.min(next);
+                // SAFETY: the block has as many bytes.
+                assert!(unsafe { std::slice::from_raw_parts(resized.as_ptr(), kept) }.iter().all(|&byte| byte == 7));
+                // SAFETY: as above. A canary would be found to be written over when the block is freed.
+                unsafe { resized.write_bytes(n as u8, next) };
+                assert_eq!(owner(resized.as_ptr()), Owner::Heap(handle), "{size} to {next}");
+                // SAFETY: the block is live, and not used again.
+                unsafe { here.deallocate(resized) };
             }
         }
     }

@@ -73,6 +73,10 @@ static void sizes(void) {
     free_sized(malloc(40), 40);
     free_sized(NULL, 0);
     free_aligned_sized(aligned_alloc(64, 100), 64, 100);
+    /* Alignments that aligned_alloc rounds up. */
+    for (size_t align = 0; align < 5000; align = align * 3 + 1) {
+        free_aligned_sized(aligned_alloc(HIDE(align), 10), align, 10);
+    }
     free_aligned_sized(NULL, 64, 0);
 }
 

@@ -5,6 +5,7 @@
 #include "expect.h"
 #include "freestone.h"
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -367,6 +368,32 @@ static void beside(void *(*body)(void *), int n_forks) {
     }
 }
 
+/* A thread whose heap has ended, in the last round of its keys' destructors, shares a heap with others of its kind. */
+
+static pthread_key_t last_words;
+
+static void purges_in_the_last_round(void *round) {
+    if ((intptr_t)round < PTHREAD_DESTRUCTOR_ITERATIONS) {
+        EXPECT(pthread_setspecific(last_words, (void *)((intptr_t)round + 1)) == 0);
+        return;
+    }
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED)) {
+        freestone_purge();
+    }
+}
+
+static void *ends_slowly(void *unused) {
+    (void)unused;
+    free(sink = malloc(100));
+    EXPECT(pthread_setspecific(last_words, (void *)1) == 0);
+    return NULL;
+}
+
+static void beside_threads_that_end(void) {
+    EXPECT(pthread_key_create(&last_words, purges_in_the_last_round) == 0);
+    beside(ends_slowly, 300);
+}
+
 /* Starting processes without fork handlers. */
 static void without_handlers(void) {
     pthread_t thread;
@@ -473,6 +500,8 @@ int main(int argc, char **argv) {
         beside(makes_heaps, 150);
     } else if (!strcmp(part, "beside_purges")) {
         beside(frees_and_purges, 60);
+    } else if (!strcmp(part, "beside_threads_that_end")) {
+        beside_threads_that_end();
     } else if (!strcmp(part, "without_handlers")) {
         without_handlers();
     } else if (!strcmp(part, "pressure")) {

@@ -24,6 +24,7 @@ use crate::config::{Harden, Mistake};
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::stats::rows::HeapStats;
 use crate::thread::explicit::ExplicitHeap;
+use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
 use crate::thread::{any_block, upkeep};
 use core::alloc::Layout;
@@ -193,13 +194,18 @@ impl Heap {
     }
 
     fn new_block(&self, layout: Layout) -> NewBlock {
-        let attempt = || self.record.enter().own().allocate(layout.size(), layout.align());
+        let attempt = |own: Own<'_, System>| own.allocate(layout.size(), layout.align());
+        self.in_turn(layout, attempt, |block| block.start.is_null())
+    }
+
+    /// Calls `attempt` with the heap; a second time, once there is room, if it found no memory for `layout`.
+    fn in_turn<R>(&self, layout: Layout, attempt: impl Fn(Own<'_, System>) -> R, is_null: impl Fn(&R) -> bool) -> R {
+        let attempt = || attempt(self.record.enter().own());
         let again = || {
             upkeep::flush_all(self.record.enter().own());
             attempt()
         };
-        let is_short =
-            |block: &NewBlock| block.start.is_null() && any_block::is_possible(layout.size(), layout.align());
+        let is_short = |got: &R| is_null(got) && any_block::is_possible(layout.size(), layout.align());
         shortage::handle(attempt(), is_short, again)
     }
 
@@ -243,22 +249,10 @@ impl Heap {
     #[must_use]
     pub unsafe fn reallocate(&self, block: NonNull<u8>, old: Layout, size: usize) -> Option<NonNull<u8>> {
         let new = Layout::from_size_align(size, old.align()).ok()?;
-        match [class_of_aligned(old.size(), old.align()), class_of_aligned(size, old.align())] {
-            [None, None] => {
-                let entered = self.record.enter();
-                // SAFETY: the block is live, and its end is not used any more (this function's contract).
-                if unsafe { entered.own().resize_in_place(block.as_ptr(), size) } {
-                    return Some(block);
-                }
-            }
-            // It stays if it is of this heap. A watched heap, which has to hear of another size, finds none of its blocks this way.
-            [Some(class), Some(other)]
-                if class == other
-                    && self.record.enter().own().lookup().own_class(block.addr().get()) == Some(class) =>
-            {
-                return Some(block);
-            }
-            _ => {}
+        if self.record.enter().own().has(block.as_ptr()) {
+            // SAFETY: the block is live, and not used again unless the result is null (this function's contract).
+            let moved = |own: Own<'_, System>| unsafe { own.reallocate(block.as_ptr(), size, old.align()) };
+            return NonNull::new(self.in_turn(new, moved, |moved| moved.is_null()));
         }
         let moved = self.allocate(new)?;
         // SAFETY: each block holds the smaller of the two sizes, and they are two.

@@ -122,8 +122,9 @@ impl<O: Os> PageHeap<O> {
             }
             return run;
         }
-        if kind == Kind::Large && align == Pages(1) {
-            if let Some(block) = state.runs.take_mixed(pages, Pages(pages.0 / MIXED_SHARE)) {
+        let most_clean = Pages(pages.0 / MIXED_SHARE);
+        if kind == Kind::Large && align == Pages(1) && !self.is_short(&state, most_clean) {
+            if let Some(block) = state.runs.take_mixed(pages, most_clean) {
                 return self.begin_mixed(state, block, huge.is_some());
             }
         }

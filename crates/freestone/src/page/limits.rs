@@ -2,6 +2,7 @@
 
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::policy::limit::{GROUP_LOOKUP_PAGES, Limits, soft_limit_of_group};
+use crate::page::state::State;
 use freestone_base::sync::Ordering;
 use freestone_base::units::Pages;
 use freestone_os::Os;
@@ -18,10 +19,7 @@ impl<O: Os> PageHeap<O> {
             self.ask_group();
             state = self.lock();
         }
-        let beside = self.beside_bytes.load(Ordering::Relaxed);
-        let [soft, hard] = [self.settings.limit_bytes(), self.settings.limit_hard_bytes()]
-            .map(|limit| limit.map(|bytes| bytes.saturating_sub(beside)));
-        let Some(limits) = Limits::new(soft, hard) else {
+        let Some(limits) = self.limits() else {
             return Some(state);
         };
         let mut state = self.make_way(state, more, limits);
@@ -30,6 +28,19 @@ impl<O: Os> PageHeap<O> {
             self.pressed.store(true, Ordering::Relaxed);
         }
         if limits.refuse(usage, more) { None } else { Some(state) }
+    }
+
+    /// The limits, less what counts beside the pages; `None` if there are none.
+    fn limits(&self) -> Option<Limits> {
+        let beside = self.beside_bytes.load(Ordering::Relaxed);
+        let [soft, hard] = [self.settings.limit_bytes(), self.settings.limit_hard_bytes()]
+            .map(|limit| limit.map(|bytes| bytes.saturating_sub(beside)));
+        Limits::new(soft, hard)
+    }
+
+    /// Whether `more` pages with memory would pass a limit, as things are.
+    pub(super) fn is_short(&self, state: &State, more: Pages) -> bool {
+        self.limits().is_some_and(|limits| limits.are_short(state.usage(), more))
     }
 
     /// Purges dirty memory as long as `more` pages would pass the lower limit, and waits for memory that other threads are purging if only that

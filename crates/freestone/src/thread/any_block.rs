@@ -272,11 +272,23 @@ impl<O: Os + 'static> Own<'_, O> {
         }
     }
 
+    /// Whether a block is one of this explicit heap.
+    pub(crate) fn has(self, block: *mut u8) -> bool {
+        match self.locate(block) {
+            Place::Small { class, .. } => self.lookup().own_class(block.addr()) == Some(class),
+            Place::Large { page } => {
+                self.holdings().is_some_and(|holdings| large::is_of(self.shared(), page, holdings))
+            }
+            _ => false,
+        }
+    }
+
     /// Makes a large block hold `size` bytes where it is; `false` if it is no large block, cannot, or would grow and is of another explicit
     /// heap than this.
     ///
     /// # Safety
     /// - `block` was returned by a heap that shares the same parts, and is not freed; what is cut off is not used any more.
+    #[inline(never)]
     #[must_use]
     pub(crate) unsafe fn resize_in_place(self, block: *mut u8, size: usize) -> bool {
         match self.locate(block) {

@@ -47,7 +47,8 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, size: usize, align: usize) -> New
     }
     let pages = &own.shared().pages;
     if align_pages > 1 || !shares_runs(own) {
-        return hand_out_new(own, pages.allocate(n_pages, Pages(align_pages), Kind::Large));
+        let run = pages.allocate(n_pages, Pages(align_pages), Kind::Large);
+        return hand_out_new(own, run.map(|run| within_limit(own, run, n_pages)));
     }
     let freed = pages.take_freed(n_pages);
     if freed.is_none() {
@@ -90,6 +91,17 @@ pub(crate) fn allocate_with_growth_room<O: Os>(own: Own<'_, O>, size: usize) -> 
     }
     let run = own.shared().pages.allocate_with_growth_room(n_pages);
     if run.is_none() { allocate(own, size, 1) } else { hand_out_new(own, run) }
+}
+
+/// A run for a new block of `pages`. What it has beyond them, because it ends with a huge page, is cut off if the heap's limit leaves no room for it.
+fn within_limit<O: Os>(own: Own<'_, O>, run: Run, pages: Pages) -> Run {
+    if run.pages == pages || own.has_room(run.pages) {
+        return run;
+    }
+    // SAFETY: the run was just allocated for this block.
+    let owned = unsafe { OwnedRun::at(run.page) };
+    own.shared().pages.shrink(&owned, pages);
+    Run { pages, ..run }
 }
 
 /// Makes a run of the page heap's a block of this heap.
@@ -262,6 +274,10 @@ pub(crate) unsafe fn resize<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize
         let may_grow = pages.is_listed(&run, own.holdings().map(Holdings::large));
         if !(may_grow && own.has_room(n_pages - held) && pages.extend(&run, n_pages)) {
             return false;
+        }
+        // It may end with a huge page now.
+        if record.n_pages() > n_pages && !own.has_room(Pages::ZERO) {
+            pages.shrink(&run, n_pages);
         }
     }
     if n_pages < held && !pages.is_slack(held, n_pages) {

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! A small block that is resized stays as long as the new size fits and fills enough of it; a large one grows into the free run behind it and
-//! gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was.
+//! gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was; one that only gets smaller stays then.
 //!
 //! # Safety
 //! A block that is passed in was returned by a heap that shares the same parts, and is not freed.
@@ -75,6 +75,8 @@ unsafe fn move_small<O: Os>(
         unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
         // SAFETY: the block is of `class`, and given up (this function's contract).
         free_small(own, unsafe { FreeBlock::new(block, class) }, entry);
+    } else if size <= usable {
+        return block;
     }
     moved
 }
@@ -95,6 +97,8 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
         unsafe { moved.copy_from_nonoverlapping(at.0, examined.fields.size().min(size)) };
         // SAFETY: the block is given up (this function's contract).
         unsafe { exact_free::free_examined(own, &examined) };
+    } else if resize::is_cut(&examined, size) {
+        return at.0;
     }
     moved
 }
@@ -108,6 +112,8 @@ fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: us
         // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
         unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
         own.free_guarded(block);
+    } else if size <= usable {
+        return block;
     }
     moved
 }
@@ -154,7 +160,7 @@ unsafe fn resize_large<O: Os>(
         Moved::TargetLost => moved = allocate_for_growth(own, usable, request),
     }
     // SAFETY: as above; the block still has its memory. This is one that should have moved, and memory is short.
-    if moved.is_null() && is_large && size < usable && unsafe { own.resize_in_place(block, size) } {
+    if moved.is_null() && size < usable && unsafe { own.resize_in_place(block, size) } {
         return block;
     }
     if !moved.is_null() {

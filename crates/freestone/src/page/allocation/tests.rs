@@ -48,6 +48,21 @@ fn at_most_half_of_a_large_block_is_clean_if_the_rest_is_dirty_and_a_span_is_nev
     }
 }
 
+/// 80 pages are dirty, 16 in use, and a block of 128 takes 48 clean ones besides: 144 pages, which is 9 MiB.
+#[test]
+fn the_clean_part_of_a_large_block_counts_against_the_hard_limit() {
+    for (limit, fits) in [("9m", true), ("8m", false)] {
+        let world = world_that_stays_dirty();
+        let [dirty, clean, _wall] = [80, 48, 16].map(|n| allocate(&world, n, Kind::Large));
+        free(&world, clean);
+        world.shared.pages.purge();
+        free(&world, dirty);
+        world.set(key::LIMIT_HARD, limit);
+        let block = world.shared.pages.allocate(Pages(128), Pages(1), Kind::Large);
+        assert_eq!(block.is_some(), fits, "limit_hard={limit}");
+    }
+}
+
 #[test]
 fn a_request_that_cannot_be_served_takes_nothing() {
     let world = world_that_stays_dirty();

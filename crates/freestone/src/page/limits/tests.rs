@@ -54,6 +54,29 @@ fn an_explicit_heap_has_no_more_than_its_limit() {
     world.check().unwrap();
 }
 
+/// A block of 86 pages would end with its third huge page, and have 96.
+#[test]
+fn huge_pages_add_nothing_beyond_an_explicit_heaps_limit() {
+    let bytes = |n_pages: usize| n_pages << 16;
+    for (limit, first, grown) in [(96, bytes(96), bytes(96)), (90, bytes(86), bytes(90))] {
+        let world = World::new(4096);
+        world.os().give_huge_pages(2 * MIB);
+        let explicit = world.explicit_heap();
+        explicit.set_limit(Some(limit)).unwrap();
+        let entered = explicit.enter();
+        let heap = entered.own();
+        let large = heap.allocate(bytes(86), 1).start;
+        assert_eq!(heap.usable_bytes(large), Some(first), "limit of {limit} pages");
+        // SAFETY: the block is the test's.
+        assert!(unsafe { heap.resize_in_place(large, bytes(90)) });
+        assert_eq!(heap.usable_bytes(large), Some(grown), "limit of {limit} pages");
+        free(heap, large);
+        drop(entered);
+        world.destroy(explicit);
+        world.check().unwrap();
+    }
+}
+
 /// 2 MiB are being given back, nothing is in use, and 63 of 64 MiB are wanted.
 #[test]
 fn an_allocation_that_fits_once_a_purge_has_ended_waits_for_it() {

@@ -61,6 +61,30 @@ fn a_watched_block_that_moves_because_it_grew_a_little_stays_at_its_next_growth(
     world.check().unwrap();
 }
 
+#[test]
+fn a_block_that_only_gets_smaller_is_resized_without_memory_too() {
+    for level in ["default", "checks"] {
+        let world = World::hardened(4096, level);
+        let heap = world.heap();
+        for (size, next) in [(1000, 16), (30_000, 100), (400_000, 100)] {
+            let block = heap.allocate(size, 1).start;
+            fill(block, 7, size);
+            world.os().limit_committed(0);
+            let others = [next, 2 * size].map(|bytes| {
+                let blocks = std::iter::repeat_with(|| heap.allocate(bytes, 1).start);
+                blocks.take_while(|block| !block.is_null()).collect::<std::vec::Vec<_>>()
+            });
+            let shrunk = reallocate(heap, block, next);
+            assert!(!shrunk.is_null() && is_filled(shrunk, 7, next), "{size} to {next}, {level}");
+            assert!(heap.usable_bytes(shrunk).is_some_and(|usable| usable >= next));
+            assert!(reallocate(heap, shrunk, 2 * size).is_null(), "growing takes memory");
+            world.os().limit_committed(usize::MAX);
+            others.into_iter().flatten().chain([shrunk]).for_each(|block| free(heap, block));
+        }
+        world.check().unwrap();
+    }
+}
+
 /// The new block has the memory of the old one, which had other bytes where the canary of the new one begins.
 #[test]
 fn a_watched_large_block_whose_memory_moves_has_a_canary() {

@@ -8,12 +8,22 @@ use crate::span::trailer::{State, Trailer};
 use crate::thread::growth::small_stays;
 use crate::thread::watched::examine::Examined;
 
-/// Makes a block hold `size` bytes if it can where it is.
+/// Makes a block hold `size` bytes if it can where it is, and fills enough of it.
 pub(crate) fn stays(examined: &Examined, size: usize) -> bool {
+    small_stays(examined.block.capacity(), size) && is_resized(examined, size)
+}
+
+/// Makes a block hold `size` bytes where it is, however little that is of it, if it becomes smaller.
+pub(crate) fn is_cut(examined: &Examined, size: usize) -> bool {
+    size <= examined.fields.size() && is_resized(examined, size)
+}
+
+/// Makes a block hold `size` bytes, for which it has room, if it can.
+fn is_resized(examined: &Examined, size: usize) -> bool {
     let Examined { block, fields, is_own, .. } = *examined;
     let (held, align_log2) = (fields.size(), fields.align_log2());
     let reaches = |size: usize| size + canary::MOST_BYTES >= block.capacity();
-    if !small_stays(block.capacity(), size) || (!is_own && (size > held || reaches(size) != reaches(held))) {
+    if !is_own && (size > held || reaches(size) != reaches(held)) {
         return false;
     }
     let Some(family) = fields.family() else { return false };
