@@ -149,6 +149,20 @@ mod models {
         });
     }
 
+    /// Two may sleep until the first has ended, which wakes one of them.
+    #[test]
+    fn of_three_forks_at_once_none_sleeps_for_ever() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(2);
+        model.check(|| {
+            meet::<Parked>(3, |lock| {
+                lock.acquire_raw();
+                count_raw(lock);
+                lock.release_raw(forker());
+            });
+        });
+    }
+
     #[test]
     fn what_was_written_before_a_fork_is_seen_after_it() {
         loom::model(|| {

@@ -85,6 +85,7 @@ impl<P: Parking> Word<P> {
     #[cold]
     pub(super) fn be_handed(&self, taken: u32, mark: u32) {
         let mut seen = self.state.load(Ordering::Relaxed);
+        let mut taken = taken;
         loop {
             // The lock is handed to one thread at a time, and to none during a fork.
             let is_others = seen & (FORK | WANTED | STARVED | GRANTED) != 0;
@@ -97,6 +98,10 @@ impl<P: Parking> Word<P> {
                 Ok(FREE) => return,
                 Ok(_) if is_others => {
                     P::wait(&self.state, marked);
+                    if taken == FORK {
+                        // The release may have woken this thread alone, while others wait: its own release has to wake the next.
+                        taken |= WAITED_FOR;
+                    }
                     seen = self.state.load(Ordering::Relaxed);
                 }
                 Ok(_) => {

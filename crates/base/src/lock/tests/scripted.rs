@@ -193,8 +193,9 @@ fn a_second_fork_waits_for_the_end_of_the_first() {
     lock.word.state.store(FORK, Ordering::Relaxed);
     then(FORK | WAITED_FOR, move |_| release(lock));
     lock.acquire_raw();
-    assert_eq!((state(lock), wakes()), (FORK, std::vec![false]));
+    assert_eq!((state(lock), wakes()), (FORK | WAITED_FOR, std::vec![false]), "a third may wait");
     release(lock);
+    assert_eq!((state(lock), wakes()), (FREE, std::vec![false]));
     is_over();
 }
 
