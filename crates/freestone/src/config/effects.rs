@@ -8,9 +8,9 @@ pub(super) static EFFECTS: &[&str] = &[
     // decay_ms
     "free memory that has not been used for this long is returned to the operating system, a little of it after a fiftieth of that or when a large block is freed; 4294967295: never",
     // dirty_max
-    "the most free memory that is kept for reuse, whatever its age: this, or a tenth of the memory in use if that is more",
+    "the most free memory that is kept for reuse, whatever its age: this, or a tenth of the memory in use if that is more; while large blocks come and go, up to what was in use lately and a tenth of it, at most eight times what is in use",
     // background
-    "whether a thread of the allocator returns free memory older than decay_ms; auto: while more than one thread of the program allocates",
+    "whether a thread of the allocator returns free memory older than decay_ms; auto: while more than one thread of the program allocates; on, and live, report_ms or heap_profile_signal in a program of one thread, make unshare, setpriv and others that need to be single-threaded fail",
     // purge
     "how memory is returned: dontneed: at once; free: when the kernel runs short, and it counts as resident until then",
     // thp
