@@ -81,7 +81,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
             self.word.lock_contended();
         }
         self.note_taken();
-        Guard { lock: self }
+        Guard { lock: self, value: PhantomData }
     }
 
     /// Takes the lock if it is free.
@@ -90,14 +90,14 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         match self.word.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed) {
             Ok(_) => {
                 self.note_taken();
-                Some(Guard { lock: self })
+                Some(Guard { lock: self, value: PhantomData })
             }
             Err(_) => None,
         }
     }
 
     /// Takes the lock and leaves it taken: for a fork handler, which must hold every lock across the fork. While [`Parking::is_forking`]
-    /// is true, the thread may enter the lock as if it were free. A thread may take several locks of one rank this way.
+    /// is true, the thread may enter the lock as if it were free, once at a time. A thread may take several locks of one rank this way.
     pub fn acquire_raw(&self) {
         ranks::may_take::<P>(RANK, true);
         if self.word.state.compare_exchange(FREE, FORK, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -112,7 +112,8 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
             return;
         }
         ranks::released::<P>(RANK);
-        if self.word.state.swap(FREE, Ordering::Release) & WAITED_FOR != 0 {
+        // A guard that there still is keeps the lock held.
+        if self.word.state.fetch_and(HELD, Ordering::Release) & WAITED_FOR != 0 {
             P::wake_one(&self.word.state);
         }
     }
@@ -144,6 +145,8 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
 /// Access to the value; dropping it releases the lock.
 pub struct Guard<'a, T, P: Parking, const RANK: u8> {
     lock: &'a Lock<T, P, RANK>,
+    /// The guard gives the access of such a reference. It is `Sync` only if the value is; the lock is `Sync` for any value that can be sent.
+    value: PhantomData<&'a mut T>,
 }
 
 impl<T, P: Parking, const RANK: u8> Deref for Guard<'_, T, P, RANK> {

@@ -37,6 +37,28 @@ fn a_held_lock_is_not_given_out_again() {
     assert_eq!(*lock.try_lock().unwrap(), 7);
 }
 
+/// Whether a type is `Sync`: the method of the type itself goes before that of the trait.
+struct Shared<T>(core::marker::PhantomData<T>);
+trait NotSync {
+    fn is_sync(&self) -> bool {
+        false
+    }
+}
+impl<T> NotSync for Shared<T> {}
+impl<T: Sync> Shared<T> {
+    #[allow(clippy::unused_self)]
+    fn is_sync(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_guard_is_shared_between_threads_only_if_its_value_can_be() {
+    assert!(Shared::<Guard<'static, u32, Spin, 0>>(core::marker::PhantomData).is_sync());
+    assert!(Shared::<Lock<std::cell::Cell<u32>>>(core::marker::PhantomData).is_sync());
+    assert!(!Shared::<Guard<'static, std::cell::Cell<u32>, Spin, 0>>(core::marker::PhantomData).is_sync());
+}
+
 /// The value is a loom cell: two accesses that the lock does not order are a data race, whatever the value is. Waiting is a model
 /// of the futex: a lost wake-up is a deadlock.
 #[cfg(loom)]

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! state: 0 free ── lock ──▶ 1 held ── someone waits ──▶ 2 held, wake one on release
-//!             └─ acquire_raw ─▶ FORK + n: held across a fork, and entered n times meanwhile by the thread that forks
+//!             └─ acquire_raw ─▶ FORK: held across a fork; FORK + 1 while the thread that forks is inside
 //!  1, 2 ── acquire_raw ──▶ WANTED + 1, 2 ── release ──▶ FORK: handed over; no other thread can take it in between
 //!  1, 2 ── overtaken too often ──▶ STARVED + 1, 2 ── release ──▶ GRANTED ──▶ 2: handed over likewise
 //! ```
 //!
 //! Invariants: the state is 0 exactly when no thread is inside; a release that finds 2 wakes one waiter; the thread that holds a lock across a
-//! fork enters it without waiting, and leaves it held.
+//! fork enters it without waiting, and leaves it held. Whatever [`Parking`] says, there is one guard at a time.
 
 use crate::lock::parking::Parking;
 use crate::sync::{AtomicU32, Ordering, spin_hint};
@@ -17,7 +17,7 @@ use core::marker::PhantomData;
 pub(super) const FREE: u32 = 0;
 pub(super) const HELD: u32 = 1;
 pub(super) const CONTENDED: u32 = 2;
-/// Held across a fork; the low bits count how often the thread that forks is inside.
+/// Held across a fork. HELD beside it: the thread that forks is inside.
 pub(super) const FORK: u32 = 1 << 31;
 /// A thread waits for the end of the fork, or for a thread that the lock is being handed to.
 pub(super) const WAITED_FOR: u32 = 1 << 30;
@@ -53,10 +53,11 @@ impl<P: Parking> Word<P> {
         /// Tries before waiting: about as long as the short critical sections of the heap last (measured on 2 cores).
         const SPINS: u32 = 64;
         let mut seen = self.state.load(Ordering::Relaxed);
-        if seen & FORK != 0 && P::is_forking() {
-            // Only this thread changes the count; waiters set their bits beside it.
-            self.state.fetch_add(1, Ordering::Relaxed);
-            return;
+        while seen & (FORK | HELD) == FORK && P::is_forking() {
+            match self.state.compare_exchange(seen, seen | HELD, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => seen = now,
+            }
         }
         for _ in 0..SPINS {
             if self.state.load(Ordering::Relaxed) == FREE
@@ -127,7 +128,7 @@ impl<P: Parking> Word<P> {
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
             if seen & FORK != 0 {
-                self.state.fetch_sub(1, Ordering::Relaxed);
+                self.state.fetch_and(!HELD, Ordering::Release);
                 return;
             }
             let is_waited_for = seen & (WAITED_FOR | CONTENDED) != 0;

@@ -6,6 +6,7 @@ use super::forker;
 use crate::lock::word::{CONTENDED, FORK, FREE, GRANTED, HELD, STARVED, WAITED_FOR, WANTED};
 use crate::lock::{Guard, Lock, Parking};
 use crate::sync::{AtomicU32, Ordering};
+use core::marker::PhantomData;
 use std::boxed::Box;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -81,8 +82,13 @@ fn held() -> &'static Scripts {
     lock
 }
 
+/// The guard of the thread that holds the lock.
+fn guard_of(lock: &'static Scripts) -> Guard<'static, u32, Scripted, 0> {
+    Guard { lock, value: PhantomData }
+}
+
 fn other_releases(lock: &'static Scripts) -> impl FnOnce(&AtomicU32) {
-    move |_| drop(Guard { lock })
+    move |_| drop(guard_of(lock))
 }
 
 fn is_over() {
@@ -103,7 +109,7 @@ fn a_waiter_sleeps_on_a_contended_lock_and_wakes_the_next_when_it_leaves() {
 #[test]
 fn a_release_without_waiters_wakes_no_thread() {
     let lock = held();
-    drop(Guard { lock });
+    drop(guard_of(lock));
     assert_eq!((state(lock), wakes()), (FREE, std::vec![]));
 }
 
@@ -124,7 +130,7 @@ fn a_thread_that_was_overtaken_too_often_is_handed_the_lock() {
     then(CONTENDED, |_| {});
     then(CONTENDED | STARVED, |_| {});
     then(CONTENDED | STARVED, move |word| {
-        drop(Guard { lock });
+        drop(guard_of(lock));
         assert_eq!(word.load(Ordering::Relaxed), GRANTED);
         assert!(lock.try_lock().is_none(), "no other thread gets it");
     });
@@ -143,13 +149,13 @@ fn a_second_overtaken_thread_waits_until_the_first_has_had_the_lock() {
         then(CONTENDED | STARVED | WAITED_FOR, |_| {});
     }
     then(CONTENDED | STARVED | WAITED_FOR, move |word| {
-        drop(Guard { lock });
+        drop(guard_of(lock));
         assert_eq!(word.load(Ordering::Relaxed), GRANTED);
     });
     then(GRANTED | WAITED_FOR, move |word| {
         // The first notices, and leaves.
         word.store(CONTENDED, Ordering::Relaxed);
-        drop(Guard { lock });
+        drop(guard_of(lock));
     });
     drop(lock.lock());
     assert_eq!((state(lock), wakes()), (FREE, std::vec![true, false, false]));
@@ -183,7 +189,7 @@ fn a_fork_that_is_handed_a_contended_lock_wakes_a_waiter_at_its_end() {
 fn a_fork_goes_before_a_thread_that_was_overtaken() {
     let lock = held();
     lock.word.state.store(CONTENDED | STARVED | WANTED, Ordering::Relaxed);
-    drop(Guard { lock });
+    drop(guard_of(lock));
     assert_eq!(state(lock), FORK | WAITED_FOR);
 }
 
@@ -204,16 +210,33 @@ fn the_thread_that_forks_enters_again_and_again_and_others_wait() {
     let lock = free();
     lock.acquire_raw();
     IS_FORKING.set(true);
-    let (outer, inner) = (lock.lock(), lock.lock());
-    assert_eq!(state(lock), FORK + 2);
-    drop(inner);
+    drop(lock.lock());
+    let guard = lock.lock();
+    assert_eq!(state(lock), FORK | HELD);
     lock.word.state.fetch_or(WAITED_FOR, Ordering::Relaxed);
-    drop(outer);
-    assert_eq!((state(lock), wakes()), (FORK | WAITED_FOR, std::vec![]), "the count goes down and the mark stays");
+    drop(guard);
+    assert_eq!((state(lock), wakes()), (FORK | WAITED_FOR, std::vec![]), "the mark stays");
     IS_FORKING.set(false);
     then(FORK | WAITED_FOR, move |_| release(lock));
     drop(lock.lock());
     assert_eq!((state(lock), wakes()), (FREE, std::vec![false, false]));
+    is_over();
+}
+
+#[test]
+fn there_is_one_guard_at_a_time_even_if_every_thread_claims_to_fork() {
+    let lock = free();
+    lock.acquire_raw();
+    IS_FORKING.set(true);
+    core::mem::forget(lock.lock());
+    then(FORK | HELD | WAITED_FOR, move |word| {
+        release(lock);
+        assert_eq!(word.load(Ordering::Relaxed), HELD, "the fork is over, and the guard is still there");
+    });
+    then(CONTENDED, other_releases(lock));
+    drop(lock.lock());
+    IS_FORKING.set(false);
+    assert_eq!((state(lock), wakes()), (FREE, std::vec![false; 3]));
     is_over();
 }
 
