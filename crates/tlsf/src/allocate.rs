@@ -24,6 +24,7 @@ use crate::free_list::{Found, FreeLists};
 use crate::header::{FREE, Header, PREV_FREE};
 use crate::mapping::index_to_search;
 use crate::policy::Policy;
+use crate::region::REGION_OVERHEAD_BYTES;
 use crate::tlsf::Tlsf;
 use core::ptr::NonNull;
 use freestone_base::branch::cold_path;
@@ -41,9 +42,10 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
     /// let too_large = Small::MOST_BYTES + 1;
     /// assert_eq!(Small::with_policy().allocate(too_large, 16), Err(Error::TooLarge { bytes: too_large, most: Small::MOST_BYTES }));
     /// ```
-    pub const MOST_BYTES: usize = Self::MOST_REGION_BYTES - 2 * GRANULE - Self::BLOCK_EXTRA;
+    pub const MOST_BYTES: usize = Self::MOST_REGION_BYTES - REGION_OVERHEAD_BYTES - Self::BLOCK_EXTRA;
 
-    /// The largest request, and block, that the lists are searched for: a larger one would be searched for in the last list or beyond it.
+    /// The largest request that [`Tlsf::allocate`] searches the lists for itself: a power of two, so that the comparison is a shift. Of a larger
+    /// one, [`Tlsf::find_intact`] finds out whether there is a list in which every block fits.
     const MOST_SEARCHED_BYTES: usize = Self::MOST_REGION_BYTES / 2;
 
     /// Allocates a block of at least `bytes` bytes at a multiple of `align`. Its contents are undefined.
@@ -98,7 +100,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         Self::allocate_rarely(rare_bytes, rare_align, self)
     }
 
-    /// Every other case: larger alignments, the last resort, and refusals. (With the parameters in this order most are in their registers
+    /// Every other case: larger alignments, requests above half of the longest region, the last resort, and refusals. (With the parameters in this order most are in their registers
     /// already.)
     #[cold]
     #[inline(never)]
@@ -120,8 +122,10 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// A free block of `size` bytes or more, with its intact header: from the lists, else the top, else by the last resort.
     fn find_intact(&self, size: usize) -> Result<Option<(Block, Header)>, Error> {
-        let listed =
-            if size <= Self::MOST_SEARCHED_BYTES { self.lists.find(index_to_search(size, SECOND)) } else { None };
+        let least = index_to_search(size, SECOND);
+        // For a size above the least of the last list, that would be the list behind the last.
+        let is_list = least.number() < FreeLists::<FIRST, SECOND>::NUMBERS.end;
+        let listed = if is_list { self.lists.find(least) } else { None };
         let found = match listed {
             Some((_, block)) => Some(block),
             None if size <= self.top.bytes() => Some(self.top.block()),

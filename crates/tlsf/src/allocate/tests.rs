@@ -1,6 +1,6 @@
 #![allow(unsafe_code)]
 
-use crate::{Bounded, Error, Standard, Tlsf, WithFooters};
+use crate::{Bounded, Error, Policy, Standard, Tlsf, WithFooters};
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
@@ -13,9 +13,51 @@ const ZEROED: Memory = Memory([const { MaybeUninit::zeroed() }; 4096]);
 fn the_largest_request_fills_the_longest_region_except_its_ends_and_the_blocks_bookkeeping() {
     const LONGEST: usize = 32 << 8;
     assert_eq!(Tlsf::<Standard, 8, 32, 1>::MOST_REGION_BYTES, LONGEST);
-    assert_eq!(Tlsf::<Standard, 8, 32, 1>::MOST_BYTES, LONGEST - 32 - 8);
-    assert_eq!(Tlsf::<Bounded, 8, 32, 1>::MOST_BYTES, LONGEST - 32 - 8);
-    assert_eq!(Tlsf::<WithFooters, 8, 32, 1>::MOST_BYTES, LONGEST - 32 - 16);
+    assert_eq!(Tlsf::<Standard, 8, 32, 1>::MOST_BYTES, LONGEST - 16 - 8);
+    assert_eq!(Tlsf::<Bounded, 8, 32, 1>::MOST_BYTES, LONGEST - 16 - 8);
+    assert_eq!(Tlsf::<WithFooters, 8, 32, 1>::MOST_BYTES, LONGEST - 16 - 16);
+    fill_longest::<Standard>();
+    fill_longest::<WithFooters>();
+}
+
+/// Allocates the largest request of a heap of up to 4096 bytes from the top, and from the list of the whole of a second region.
+fn fill_longest<P: Policy>() {
+    let (mut first, mut second) = (ZEROED, ZEROED);
+    let mut heap = Tlsf::<P, 7, 32, 2>::with_policy();
+    heap.add_region(&mut first.0).unwrap();
+    heap.add_region(&mut second.0).unwrap();
+    let most = Tlsf::<P, 7, 32, 2>::MOST_BYTES;
+    for _ in 0..2 {
+        assert_eq!(heap.stats().largest_free_bytes, if P::FOOTER { most + 8 } else { most });
+        assert!(heap.allocate(most, 16).is_ok());
+        assert_eq!(heap.check(), Ok(()));
+    }
+    assert_eq!(heap.allocate(most + 1, 16), Err(Error::TooLarge { bytes: most + 1, most }));
+}
+
+#[test]
+fn requests_above_half_of_the_longest_region_are_served_from_any_longer_block_in_a_list() {
+    let mut memory = ZEROED;
+    let mut heap = Tlsf::<Bounded, 7, 32, 1>::with_policy();
+    heap.add_region(&mut memory.0).unwrap();
+    let hole = heap.allocate(3500, 16).unwrap();
+    let _wall = heap.allocate(16, 16).unwrap();
+    // SAFETY: no other code uses it.
+    unsafe { heap.deallocate(hole).unwrap() };
+    let largest = heap.stats().largest_free_bytes;
+    for bytes in (2032..=largest).step_by(if cfg!(miri) { 97 } else { 1 }) {
+        assert_eq!(heap.allocate(bytes, 16), Ok(hole), "{bytes} of {largest} bytes");
+        // SAFETY: as above.
+        unsafe { heap.deallocate(hole).unwrap() };
+    }
+    for align in [32, 64, 256] {
+        let bytes = largest - align - 40;
+        let block = heap.allocate(bytes, align).unwrap();
+        assert!(block >= hole && heap.check().is_ok(), "{bytes} bytes aligned to {align}");
+        // SAFETY: as above.
+        unsafe { heap.deallocate(block).unwrap() };
+    }
+    assert_eq!(heap.allocate(largest + 1, 16), Err(Error::Exhausted { bytes: largest + 1, align: 16 }));
 }
 
 #[test]
