@@ -217,8 +217,8 @@ impl Block {
 pub(crate) struct BackLink(*mut u8);
 
 impl BackLink {
-    /// Greater than any list's index, less than the address of any header.
-    const LISTS: usize = LISTS_END.next_power_of_two();
+    /// Greater than any list's index, less than the address of any header: no region begins below it.
+    pub(crate) const LISTS: usize = LISTS_END.next_power_of_two();
 
     /// The back link of the head of the list `index`.
     #[inline(always)]

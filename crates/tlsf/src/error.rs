@@ -40,6 +40,13 @@ pub enum Error {
         /// The greatest length that is accepted.
         most: usize,
     },
+    /// The region begins at an address that the heap cannot tell from the number of a list.
+    RegionTooLow {
+        /// Start of the region.
+        address: usize,
+        /// The lowest start that is accepted ([`LEAST_REGION_ADDRESS`](crate::LEAST_REGION_ADDRESS)).
+        least: usize,
+    },
     /// The region shares bytes with one that the heap already has.
     RegionOverlaps {
         /// Start of the refused region.
@@ -123,6 +130,7 @@ pub enum Error {
 }
 
 impl fmt::Display for Error {
+    // Long because: every error has its message.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::RegionMisaligned { address, bytes } => {
@@ -136,6 +144,9 @@ impl fmt::Display for Error {
                     out,
                     "region of {bytes} bytes: the lists of this heap end at {most}; split the region or raise FIRST"
                 )
+            }
+            Self::RegionTooLow { address, least } => {
+                write!(out, "region at {address:#x} is too low: give memory that begins at {least:#x} or above")
             }
             Self::RegionOverlaps { address, other } => {
                 write!(

@@ -109,7 +109,7 @@ pub use freestone_base::lock::{Parking, Spin};
 #[cfg(target_has_atomic = "32")]
 pub use locked::Locked;
 pub use policy::{Bounded, Policy, Standard, WithFooters};
-pub use region::LEAST_REGION_BYTES;
+pub use region::{LEAST_REGION_ADDRESS, LEAST_REGION_BYTES};
 #[cfg(target_has_atomic = "32")]
 pub use sharded::Sharded;
 pub use stats::Stats;

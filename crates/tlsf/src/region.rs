@@ -6,7 +6,7 @@
 //!  0          8        16                          bytes - 8
 //! ```
 //!
-//! Invariants: regions start at multiples of 16, have lengths that are multiples of 16, and share no byte; the slots in use
+//! Invariants: regions start at multiples of 16 from [`LEAST_REGION_ADDRESS`] on, have lengths that are multiples of 16, and share no byte; the slots in use
 //! come first, in the order of their addresses, and an empty slot has the greatest address there is. Every access to a block goes
 //! through a pointer derived from its region's start, never through the pointer that the user hands back, so that the user's own
 //! references to the block (a `Box`, a `&mut`) stay valid.
@@ -17,7 +17,7 @@
 //! its sentinel [`Block`]s.
 #![allow(unsafe_code)]
 
-use crate::block::Block;
+use crate::block::{BackLink, Block};
 use crate::block_size::{GRANULE, HEADER_BYTES, LEAST_BLOCK_BYTES};
 use crate::error::Error;
 use core::ptr::NonNull;
@@ -40,6 +40,22 @@ pub(crate) const REGION_OVERHEAD_BYTES: usize = 2 * HEADER_BYTES;
 /// # Ok::<(), freestone_tlsf::Error>(())
 /// ```
 pub const LEAST_REGION_BYTES: usize = REGION_OVERHEAD_BYTES + LEAST_BLOCK_BYTES;
+
+/// The lowest address at which a region may begin. Smaller numbers stand for lists where a free block has the address of another.
+///
+/// Operating systems place no memory below it. On x86-64 it is 64 KiB, elsewhere 2 KiB.
+///
+/// ```
+/// use core::ptr::{NonNull, without_provenance_mut};
+/// use freestone_tlsf::{Error, LEAST_REGION_ADDRESS, Tlsf};
+///
+/// let address = LEAST_REGION_ADDRESS - 16;
+/// let start = NonNull::new(without_provenance_mut(address)).expect("not null");
+/// // SAFETY: a region at this address is refused before the memory is touched.
+/// let refused = unsafe { Tlsf::new().add_region_at(start, 4096) };
+/// assert_eq!(refused, Err(Error::RegionTooLow { address, least: LEAST_REGION_ADDRESS }));
+/// ```
+pub const LEAST_REGION_ADDRESS: usize = BackLink::LISTS;
 
 /// Memory that a heap was given.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +95,9 @@ impl Region {
         }
         if bytes < LEAST_REGION_BYTES {
             return Err(Error::RegionTooSmall { bytes, least: LEAST_REGION_BYTES });
+        }
+        if address < LEAST_REGION_ADDRESS {
+            return Err(Error::RegionTooLow { address, least: LEAST_REGION_ADDRESS });
         }
         if bytes > most || address.checked_add(bytes).is_none() {
             return Err(Error::RegionTooLarge { bytes, most });

@@ -72,7 +72,7 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
     ///
     /// # Errors
     /// [`Error::RegionMisaligned`]; [`Error::RegionTooSmall`] if the region is too small for so many shards;
-    /// [`Error::RegionTooLarge`] if a part is too large for one.
+    /// [`Error::RegionTooLarge`] if a part is too large for one; [`Error::RegionTooLow`].
     pub fn new(region: &'pool mut [MaybeUninit<u8>]) -> Result<Self, Error> {
         const { assert!(SHARDS > 0, "a heap without shards has no memory") };
         let bytes = region.len();

@@ -142,7 +142,8 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     ///
     /// # Errors
     /// [`Error::RegionMisaligned`], [`Error::RegionTooSmall`] (below [`LEAST_REGION_BYTES`](crate::LEAST_REGION_BYTES)),
-    /// [`Error::RegionTooLarge`] (above [`Tlsf::MOST_REGION_BYTES`]), [`Error::TooManyRegions`].
+    /// [`Error::RegionTooLarge`] (above [`Tlsf::MOST_REGION_BYTES`]), [`Error::RegionTooLow`] (at an address below
+    /// [`LEAST_REGION_ADDRESS`](crate::LEAST_REGION_ADDRESS)), [`Error::TooManyRegions`].
     pub fn add_region(&mut self, region: &'pool mut [MaybeUninit<u8>]) -> Result<(), Error> {
         let bytes = region.len();
         let start = NonNull::from(region).cast();

@@ -29,6 +29,7 @@ pub(super) fn to_c(error: Error) -> FreestoneError {
         Error::DoubleFree { address, free_block, bytes } => of(14, address, free_block, bytes, 0),
         Error::Overrun { block, bytes } => of(15, 0, block, bytes, 0),
         Error::Damaged { block } => of(16, 0, block, 0, 0),
+        Error::RegionTooLow { address, least } => of(17, address, 0, 0, least),
     }
 }
 
@@ -52,6 +53,7 @@ fn from_c(error: FreestoneError) -> Option<Error> {
         14 => Error::DoubleFree { address, free_block: block, bytes },
         15 => Error::Overrun { block, bytes },
         16 => Error::Damaged { block },
+        17 => Error::RegionTooLow { address, least: limit },
         _ => return None,
     })
 }

@@ -10,6 +10,7 @@ fn every_error_says_what_happened_with_its_numbers() {
         (Error::RegionMisaligned { address, bytes }, "0xabc0 4711"),
         (Error::RegionTooSmall { bytes, least: 48 }, "4711 48"),
         (Error::RegionTooLarge { bytes, most: 1024 }, "4711 1024"),
+        (Error::RegionTooLow { address, least: 0x800 }, "0xabc0 0x800"),
         (Error::RegionOverlaps { address, other }, "0xabc0 0xfed0"),
         (Error::TooManyRegions { most: 4 }, "4"),
         (Error::NoSuchRegion { address }, "0xabc0"),

@@ -3,6 +3,7 @@
 extern crate std;
 
 use super::*;
+use crate::mapping::{LISTS_END, ListIndex};
 use std::vec::Vec;
 
 #[repr(align(16))]
@@ -26,6 +27,19 @@ fn shapes_that_cannot_hold_a_block_are_refused_with_their_numbers() {
     assert_eq!(region(start, 256, 128).err(), Some(Error::RegionTooLarge { bytes: 256, most: 128 }));
     let odd = start.map_addr(|address| address.saturating_add(8));
     assert_eq!(region(odd, 64, MOST).err(), Some(Error::RegionMisaligned { address: address + 8, bytes: 64 }));
+}
+
+#[test]
+fn a_region_whose_addresses_could_be_numbers_of_lists_is_refused() {
+    let at = |address| NonNull::new(core::ptr::without_provenance_mut(address)).unwrap();
+    let least = LEAST_REGION_ADDRESS;
+    for address in [16, least / 2, least - 16] {
+        assert_eq!(region(at(address), 64, MOST).err(), Some(Error::RegionTooLow { address, least }));
+    }
+    // SAFETY: the address is compared, and never read.
+    let lowest = unsafe { Block::at(at(least + HEADER_BYTES)) };
+    assert_eq!(BackLink::block(lowest).as_list(), None);
+    assert_eq!(BackLink::list(ListIndex::of_number(LISTS_END)).as_list(), Some(ListIndex::of_number(LISTS_END)));
 }
 
 #[test]
