@@ -4,8 +4,37 @@
 //! The trait is unsafe to implement, because the pool hands out the fallback's blocks as its own.
 #![allow(unsafe_code)]
 
+use crate::error::Error;
+use crate::grid::Grid;
+use crate::shape::Shape;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr::NonNull;
+
+/// Has `fallback` serve a request, for which a pool of this shape has no block.
+#[cold]
+pub(crate) fn ask(fallback: &impl Fallback, shape: Shape) -> Result<NonNull<u8>, Error> {
+    fallback.allocate(shape.layout()).ok_or(shape.exhausted())
+}
+
+/// Frees a block that is not one of the grid's in use: passes it to `fallback`, or reports what is wrong with it. The first `n_carved` blocks of
+/// the grid have been handed out at least once.
+///
+/// # Safety
+/// - If the block is not in the grid, it is the fallback's, unless that can tell; nothing uses it.
+#[cold]
+pub(crate) unsafe fn give_back(
+    fallback: &impl Fallback,
+    grid: Grid,
+    n_carved: usize,
+    block: NonNull<u8>,
+) -> Result<(), Error> {
+    let address = block.addr().get();
+    // SAFETY: the block is the fallback's, unless that can tell, and nothing uses it.
+    if !grid.contains(address) && unsafe { fallback.deallocate(block, grid.shape.layout()) } {
+        return Ok(());
+    }
+    Err(grid.diagnose(address, n_carved))
+}
 
 /// An allocator that serves requests when a pool has no block left.
 ///
@@ -46,9 +75,9 @@ use core::ptr::NonNull;
 /// ```
 ///
 /// # Safety
-/// - A block that it returns is valid for the layout's size, aligned as the layout says, and not handed out again until it is freed.
+/// - A block that it returns is aligned as the layout says and, until it is freed, valid for the layout's size and not handed out again, while the
+///   fallback is neither moved nor borrowed exclusively.
 /// - The bytes of a block of [`Fallback::allocate_zeroed`] are zero.
-/// - It does not call the pool that it is the fallback of.
 pub unsafe trait Fallback {
     /// Allocates a block; `None` if there is no memory.
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>>;
@@ -95,6 +124,9 @@ unsafe impl Fallback for NoFallback {
 
 /// A heap as the fallback. It cannot tell its own blocks from foreign ones, so the pool cannot report a foreign pointer.
 ///
+/// A heap whose memory is part of itself, such as an array, can serve a [`SharedPool`](crate::SharedPool) or a [`Local`](crate::Local) that stays where it is; each
+/// call of a [`FixedPool`](crate::FixedPool) borrows its fallback exclusively.
+///
 /// ```
 /// # use freestone_pool::{Error, FixedPool, Shape};
 /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 8192]);
@@ -113,7 +145,7 @@ unsafe impl Fallback for NoFallback {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeapFallback<A>(pub A);
 
-// SAFETY: `GlobalAlloc` promises blocks of the layout's size and alignment, zero where zeros are requested. It does not call the pool.
+// SAFETY: `GlobalAlloc` promises blocks of the layout's size and alignment, zero where zeros are requested.
 unsafe impl<A: GlobalAlloc> Fallback for HeapFallback<A> {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         // SAFETY: a pool's layout has 1 byte or more.

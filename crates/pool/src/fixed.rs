@@ -19,7 +19,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::Error;
-use crate::fallback::{Fallback, NoFallback};
+use crate::fallback::{self, Fallback, NoFallback};
 use crate::grid::Grid;
 use crate::groups::Groups;
 use crate::shape::Shape;
@@ -52,18 +52,23 @@ use core::ptr::NonNull;
 /// # Ok::<(), Error>(())
 /// ```
 pub struct FixedPool<'m, F = NoFallback> {
+    pub(crate) blocks: Blocks<'m>,
+    pub(crate) fallback: F,
+}
+
+/// The pool's own blocks. The fallback is beside them, so that it can be called while they are not borrowed.
+pub(crate) struct Blocks<'m> {
     pub(crate) grid: Grid,
     pub(crate) groups: Groups,
     /// The high-water mark: the blocks below it have been handed out at least once.
     pub(crate) n_carved: usize,
     /// Whether the blocks above the high-water mark are known to be zero.
     is_zeroed: bool,
-    fallback: F,
     memory: PhantomData<&'m mut [MaybeUninit<u8>]>,
 }
 
 // SAFETY: the pool has exclusive access to its region, and nothing in it depends on the thread.
-unsafe impl<F: Send> Send for FixedPool<'_, F> {}
+unsafe impl Send for Blocks<'_> {}
 
 impl<'m> FixedPool<'m> {
     /// Makes a pool in `region`, of which it uses [`Shape::region_bytes`]. Writes nothing yet.
@@ -109,14 +114,9 @@ impl<'m> FixedPool<'m> {
     /// - The memory is valid for reads and writes for `'m`, and until the pool is gone nothing else accesses it, except the owners of blocks.
     pub unsafe fn new_at(shape: Shape, start: NonNull<u8>, bytes: usize) -> Result<Self, Error> {
         let grid = Grid::new(shape, start, bytes, shape.region_bytes())?;
-        Ok(Self {
-            groups: Groups::at(grid.bookkeeping()),
-            grid,
-            n_carved: 0,
-            is_zeroed: false,
-            fallback: NoFallback,
-            memory: PhantomData,
-        })
+        let groups = Groups::at(grid.bookkeeping());
+        let blocks = Blocks { grid, groups, n_carved: 0, is_zeroed: false, memory: PhantomData };
+        Ok(Self { blocks, fallback: NoFallback })
     }
 
     /// Makes a pool in the `bytes` bytes at `start`, all of which are zero, as memory from an operating system is.
@@ -146,11 +146,12 @@ impl<'m> FixedPool<'m> {
     /// - As [`FixedPool::new_at`], and the memory is zero.
     pub unsafe fn new_zeroed_at(shape: Shape, start: NonNull<u8>, bytes: usize) -> Result<Self, Error> {
         // SAFETY: the memory is valid and the pool's alone: this function's contract.
-        let pool = unsafe { Self::new_at(shape, start, bytes) }?;
-        Ok(Self { is_zeroed: true, ..pool })
+        let Self { blocks, fallback } = unsafe { Self::new_at(shape, start, bytes) }?;
+        Ok(Self { blocks: Blocks { is_zeroed: true, ..blocks }, fallback })
     }
 
-    /// Adds a fallback, which serves requests when no block is left.
+    /// Adds a fallback, which serves requests when no block is left. Each call of a `FixedPool` borrows the fallback exclusively; one whose blocks lie in
+    /// itself can serve a [`Local`](crate::Local).
     ///
     /// ```
     /// # use freestone_pool::{Error, FixedPool, Shape};
@@ -167,8 +168,8 @@ impl<'m> FixedPool<'m> {
     /// # Ok::<(), freestone_pool::Error>(())
     /// ```
     pub fn with_fallback<F: Fallback>(self, fallback: F) -> FixedPool<'m, F> {
-        let Self { grid, groups, n_carved, is_zeroed, fallback: NoFallback, memory } = self;
-        FixedPool { grid, groups, n_carved, is_zeroed, fallback, memory }
+        let Self { blocks, fallback: NoFallback } = self;
+        FixedPool { blocks, fallback }
     }
 }
 
@@ -196,7 +197,7 @@ impl<F: Fallback> FixedPool<'_, F> {
     /// O(1).
     #[inline]
     pub fn allocate(&mut self) -> Result<NonNull<u8>, Error> {
-        match self.pop() {
+        match self.blocks.pop() {
             Some(block) => Ok(block),
             None => self.allocate_fresh(),
         }
@@ -220,10 +221,10 @@ impl<F: Fallback> FixedPool<'_, F> {
     /// As [`FixedPool::allocate`].
     #[inline]
     pub fn allocate_zeroed(&mut self) -> Result<NonNull<u8>, Error> {
-        match self.pop() {
+        match self.blocks.pop() {
             Some(block) => {
                 // SAFETY: the block was just taken from the free ones, and has that many bytes.
-                unsafe { block.write_bytes(0, self.grid.shape.block_bytes()) };
+                unsafe { block.write_bytes(0, self.blocks.grid.shape.block_bytes()) };
                 Ok(block)
             }
             None => self.allocate_fresh_zeroed(),
@@ -262,13 +263,11 @@ impl<F: Fallback> FixedPool<'_, F> {
     /// O(1).
     #[inline]
     pub unsafe fn deallocate(&mut self, block: NonNull<u8>) -> Result<(), Error> {
-        let index = self.grid.index_of(block.addr().get());
-        // SAFETY: the group of every block below the high-water mark was begun.
-        if index < self.n_carved && unsafe { self.groups.put(index) } {
+        if self.blocks.put(block) {
             return Ok(());
         }
         // SAFETY: nothing uses the block any more, and a block outside the pool is the fallback's: this function's contract.
-        unsafe { self.refuse(block) }
+        unsafe { fallback::give_back(&self.fallback, self.blocks.grid, self.blocks.n_carved, block) }
     }
 
     /// Frees a block as [`FixedPool::deallocate`] does, without any check.
@@ -291,12 +290,43 @@ impl<F: Fallback> FixedPool<'_, F> {
     #[inline]
     pub unsafe fn deallocate_unchecked(&mut self, block: NonNull<u8>) {
         // SAFETY: the block is in use, so it is below the high-water mark, and its group was begun.
-        unsafe { self.groups.put_unchecked(self.grid.index_of(block.addr().get())) };
+        unsafe { self.blocks.groups.put_unchecked(self.blocks.grid.index_of(block.addr().get())) };
+    }
+
+    #[cold]
+    fn allocate_fresh(&mut self) -> Result<NonNull<u8>, Error> {
+        match self.blocks.take_fresh()? {
+            Some(block) => Ok(block),
+            None => fallback::ask(&self.fallback, self.blocks.grid.shape),
+        }
+    }
+
+    #[cold]
+    fn allocate_fresh_zeroed(&mut self) -> Result<NonNull<u8>, Error> {
+        let shape = self.blocks.grid.shape;
+        let Some(block) = self.blocks.take_fresh()? else {
+            return self.fallback.allocate_zeroed(shape.layout()).ok_or(shape.exhausted());
+        };
+        if !self.blocks.is_zeroed {
+            // SAFETY: the block was just taken, and has that many bytes.
+            unsafe { block.write_bytes(0, shape.block_bytes()) };
+        }
+        Ok(block)
+    }
+}
+
+impl Blocks<'_> {
+    /// Makes a block that is in use free; returns `false` and changes nothing if it is not one of these in use.
+    #[inline(always)]
+    pub(crate) fn put(&mut self, block: NonNull<u8>) -> bool {
+        let index = self.grid.index_of(block.addr().get());
+        // SAFETY: the group of every block below the high-water mark was begun.
+        index < self.n_carved && unsafe { self.groups.put(index) }
     }
 
     /// Takes a free block from below the high-water mark; `None` if there is none.
     #[inline(always)]
-    fn pop(&mut self) -> Option<NonNull<u8>> {
+    pub(crate) fn pop(&mut self) -> Option<NonNull<u8>> {
         let index = self.groups.take()?;
         if index >= self.n_carved {
             return None;
@@ -318,46 +348,12 @@ impl<F: Fallback> FixedPool<'_, F> {
         Some(unsafe { self.grid.block(index) })
     }
 
-    /// Fails if the list of groups was overwritten. Called when no block could be taken from it.
-    fn check_list(&self) -> Result<(), Error> {
-        if self.groups.is_lost() { Err(Error::Damaged { block: self.grid.address(0) }) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn allocate_fresh(&mut self) -> Result<NonNull<u8>, Error> {
-        self.check_list()?;
-        let block = self.carve().or_else(|| self.fallback.allocate(self.grid.shape.layout()));
-        block.ok_or(self.exhausted())
-    }
-
-    #[cold]
-    fn allocate_fresh_zeroed(&mut self) -> Result<NonNull<u8>, Error> {
-        self.check_list()?;
-        let Some(block) = self.carve() else {
-            return self.fallback.allocate_zeroed(self.grid.shape.layout()).ok_or(self.exhausted());
-        };
-        if !self.is_zeroed {
-            // SAFETY: the block was just taken, and has that many bytes.
-            unsafe { block.write_bytes(0, self.grid.shape.block_bytes()) };
+    /// Takes a block that was never used; `None` if all blocks have been used. Fails if the list of groups was overwritten. Called when no block
+    /// could be taken from that.
+    pub(crate) fn take_fresh(&mut self) -> Result<Option<NonNull<u8>>, Error> {
+        if self.groups.is_lost() {
+            return Err(Error::Damaged { block: self.grid.address(0) });
         }
-        Ok(block)
-    }
-
-    fn exhausted(&self) -> Error {
-        Error::Exhausted { count: self.grid.shape.count(), block_bytes: self.grid.shape.block_bytes() }
-    }
-
-    /// Frees a block that is not one of this pool's in use: passes it to the fallback, or reports what is wrong with it.
-    ///
-    /// # Safety
-    /// - As [`FixedPool::deallocate`]: if the block is not in this pool, it is the fallback's, unless that can tell; nothing uses it.
-    #[cold]
-    unsafe fn refuse(&mut self, block: NonNull<u8>) -> Result<(), Error> {
-        let address = block.addr().get();
-        // SAFETY: the block is the fallback's, unless that can tell, and nothing uses it.
-        if !self.grid.contains(address) && unsafe { self.fallback.deallocate(block, self.grid.shape.layout()) } {
-            return Ok(());
-        }
-        Err(self.grid.diagnose(address, self.n_carved))
+        Ok(self.carve())
     }
 }

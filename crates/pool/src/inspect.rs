@@ -87,14 +87,14 @@ trait Inspect {
 
 impl<F> Inspect for FixedPool<'_, F> {
     fn grid(&self) -> &Grid {
-        &self.grid
+        &self.blocks.grid
     }
     fn n_carved(&self) -> usize {
-        self.n_carved
+        self.blocks.n_carved
     }
     fn is_used(&self, index: usize) -> bool {
         // SAFETY: the group of every block below the high-water mark was begun.
-        index < self.n_carved && !unsafe { self.groups.is_free(index) }
+        index < self.blocks.n_carved && !unsafe { self.blocks.groups.is_free(index) }
     }
 }
 
@@ -128,7 +128,7 @@ macro_rules! inspection {
             /// ```
             #[must_use]
             pub fn shape(&self) -> Shape {
-                self.grid.shape
+                Inspect::grid(self).shape
             }
 
             /// Whether `block` is an address in the pool's blocks. If not, it may be a block of the fallback.
@@ -147,7 +147,7 @@ macro_rules! inspection {
             #[inline]
             #[must_use]
             pub fn contains(&self, block: NonNull<u8>) -> bool {
-                self.grid.contains(block.addr().get())
+                Inspect::grid(self).contains(block.addr().get())
             }
 
             /// The number of bytes of a block in use that may be used: [`Shape::block_bytes`].
@@ -290,10 +290,10 @@ impl<F> FixedPool<'_, F> {
     /// # Complexity
     /// Linear in the number of blocks that were ever in use.
     pub fn check(&self) -> Result<(), Error> {
-        match self.groups.check(self.n_carved) {
+        match self.blocks.groups.check(self.blocks.n_carved) {
             Ok(n_listed) if n_listed == self.count().n_free => Ok(()),
-            Ok(_) => Err(Error::Damaged { block: self.grid.address(0) }),
-            Err(index) => Err(Error::Damaged { block: self.grid.address(index) }),
+            Ok(_) => Err(Error::Damaged { block: self.blocks.grid.address(0) }),
+            Err(index) => Err(Error::Damaged { block: self.blocks.grid.address(index) }),
         }
     }
 }

@@ -190,6 +190,11 @@ impl Shape {
         }
     }
 
+    /// The error of a pool that has no block left.
+    pub(crate) const fn exhausted(&self) -> Error {
+        Error::Exhausted { count: self.count, block_bytes: self.block_bytes }
+    }
+
     pub(crate) const fn spacing_log2(&self) -> u32 {
         self.spacing_log2
     }

@@ -19,7 +19,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::Error;
-use crate::fallback::{Fallback, NoFallback};
+use crate::fallback::{self, Fallback, NoFallback};
 use crate::grid::Grid;
 use crate::links::{Head, Links, MOST_BLOCKS, N_LISTS, list_of_this_thread};
 use crate::shape::Shape;
@@ -344,16 +344,12 @@ impl<F: Fallback> SharedPool<'_, F> {
 
     #[cold]
     pub(crate) fn ask_fallback(&self) -> Result<NonNull<u8>, Error> {
-        self.fallback.allocate(self.grid.shape.layout()).ok_or(self.exhausted())
+        fallback::ask(&self.fallback, self.grid.shape)
     }
 
     #[cold]
     pub(crate) fn ask_fallback_zeroed(&self) -> Result<NonNull<u8>, Error> {
-        self.fallback.allocate_zeroed(self.grid.shape.layout()).ok_or(self.exhausted())
-    }
-
-    fn exhausted(&self) -> Error {
-        Error::Exhausted { count: self.grid.shape.count(), block_bytes: self.grid.shape.block_bytes() }
+        self.fallback.allocate_zeroed(self.grid.shape.layout()).ok_or(self.grid.shape.exhausted())
     }
 
     /// Frees a block that is not one of this pool's in use: passes it to the fallback, or reports what is wrong with it.
@@ -362,11 +358,7 @@ impl<F: Fallback> SharedPool<'_, F> {
     /// - As [`SharedPool::deallocate`]: if the block is not in this pool, it is the fallback's, unless that can tell; nothing uses it.
     #[cold]
     pub(crate) unsafe fn refuse(&self, block: NonNull<u8>) -> Result<(), Error> {
-        let address = block.addr().get();
-        // SAFETY: the block is the fallback's, unless that can tell, and nothing uses it.
-        if !self.grid.contains(address) && unsafe { self.fallback.deallocate(block, self.grid.shape.layout()) } {
-            return Ok(());
-        }
-        Err(self.grid.diagnose(address, self.links.n_carved()))
+        // SAFETY: if the block is not in this pool, it is the fallback's, unless that can tell, and nothing uses it.
+        unsafe { fallback::give_back(&self.fallback, self.grid, self.links.n_carved(), block) }
     }
 }

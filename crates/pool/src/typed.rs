@@ -15,7 +15,7 @@
 #![allow(unsafe_code)]
 
 use crate::error::Error;
-use crate::fallback::{Fallback, NoFallback};
+use crate::fallback::{self, Fallback, NoFallback};
 use crate::fixed::FixedPool;
 use crate::shape::Shape;
 #[cfg(target_has_atomic = "64")]
@@ -60,8 +60,8 @@ use core::ptr::NonNull;
 /// ```
 ///
 /// # Safety
-/// - A block that [`Source::take`] returns has the shape's size and alignment, and is not returned again until it is given back. It stays
-///   valid if the source is moved.
+/// - A block that [`Source::take`] returns has the shape's size and alignment. Until it is given back it is not returned again, and it is valid while
+///   the source is neither moved nor borrowed exclusively.
 pub unsafe trait Source {
     /// The size, number and alignment of its blocks.
     fn shape(&self) -> Shape;
@@ -79,7 +79,7 @@ pub unsafe trait Source {
     unsafe fn give_back(&self, block: NonNull<u8>);
 }
 
-/// A [`FixedPool`] that the handles of one thread share.
+/// A [`FixedPool`] that the handles of one thread share. Its fallback may itself use it, and may have its blocks in itself.
 ///
 /// ```
 /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
@@ -129,30 +129,56 @@ impl<'m, F> Local<'m, F> {
     }
 }
 
-// SAFETY: the pool's blocks are distinct and lie in memory that does not move with it.
+impl<F: Fallback> Local<'_, F> {
+    /// The fallback. It may call this pool, and its blocks may lie in itself, so it is called while the pool's own blocks are not borrowed, and is
+    /// never borrowed exclusively.
+    fn fallback(&self) -> &F {
+        // SAFETY: the only exclusive borrows are of the field beside it.
+        unsafe { &(*self.0.get()).fallback }
+    }
+
+    #[cold]
+    fn take_fresh(&self) -> Result<NonNull<u8>, Error> {
+        // SAFETY: `Local` is not `Sync`, and no other borrow of the blocks is alive: each ends before any other code runs.
+        let blocks = unsafe { &mut (*self.0.get()).blocks };
+        match blocks.take_fresh()? {
+            Some(block) => Ok(block),
+            None => fallback::ask(self.fallback(), self.shape()),
+        }
+    }
+}
+
+// SAFETY: the pool's blocks are distinct and lie in memory that does not move with it, and those of the fallback are valid while `Local` is neither moved
+// nor borrowed exclusively, because nothing else borrows the fallback exclusively.
 unsafe impl<F: Fallback> Source for Local<'_, F> {
     #[inline]
     fn shape(&self) -> Shape {
-        // SAFETY: `Local` is not `Sync`, and no other borrow of the cell is alive, for each ends before its call returns.
-        unsafe { &*self.0.get() }.shape()
+        // SAFETY: `Local` is not `Sync`, and no other borrow of the blocks is alive: each ends before any other code runs.
+        unsafe { &(*self.0.get()).blocks }.grid.shape
     }
     #[inline]
     fn take(&self) -> Result<NonNull<u8>, Error> {
-        // SAFETY: `Local` is not `Sync`, and no other borrow of the cell is alive: each ends before its call returns, and the only code of
-        // the user's that a call runs is the fallback's, whose contract is not to call the pool.
-        unsafe { &mut *self.0.get() }.allocate()
+        // SAFETY: as in `shape`.
+        match unsafe { &mut (*self.0.get()).blocks }.pop() {
+            Some(block) => Ok(block),
+            None => self.take_fresh(),
+        }
     }
     #[inline]
     unsafe fn give_back(&self, block: NonNull<u8>) {
-        // SAFETY: `Local` is not `Sync`, and no other borrow of the cell is alive, as in `take`.
-        let pool = unsafe { &mut *self.0.get() };
-        // SAFETY: the block was taken from this pool and nothing uses it: the trait's contract. It is therefore not refused.
-        let _freed = unsafe { pool.deallocate(block) };
+        // SAFETY: as in `shape`.
+        let blocks = unsafe { &mut (*self.0.get()).blocks };
+        if !blocks.put(block) {
+            let (grid, n_carved) = (blocks.grid, blocks.n_carved);
+            // SAFETY: the block was taken from this pool and nothing uses it: the trait's contract. So it is the fallback's, and not refused.
+            let _freed = unsafe { fallback::give_back(self.fallback(), grid, n_carved, block) };
+        }
     }
 }
 
 #[cfg(target_has_atomic = "64")]
-// SAFETY: the pool's blocks are distinct and lie in memory that does not move with it.
+// SAFETY: the pool's blocks are distinct and lie in memory that does not move with it, and those of the fallback are valid while the pool is neither
+// moved nor borrowed exclusively.
 unsafe impl<F: Fallback> Source for SharedPool<'_, F> {
     #[inline]
     fn shape(&self) -> Shape {

@@ -4,8 +4,8 @@
 mod subject;
 
 use freestone_pool::{Error, HeapFallback, Local, Pool, Shape, SharedPool};
-use std::alloc::System;
-use std::cell::Cell;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::{Cell, UnsafeCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use subject::Memory;
@@ -85,6 +85,74 @@ fn a_pool_with_a_heap_as_fallback_never_refuses() {
     let pool = Pool::new(Local::new(fixed)).unwrap();
     let names: Vec<_> = (0..5).map(|number| pool.allocate(format!("name {number}")).unwrap()).collect();
     assert_eq!(names.iter().map(|name| name.len()).sum::<usize>(), 30);
+}
+
+/// A heap whose blocks lie in itself, and are never used again.
+struct Arena(UnsafeCell<[u64; 16]>, Cell<usize>);
+
+// SAFETY: each block has words of its own, behind those of the blocks before it.
+unsafe impl GlobalAlloc for Arena {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let first = self.1.get();
+        self.1.set(first + layout.size().div_ceil(8));
+        if self.1.get() > 16 || layout.align() > 8 {
+            return std::ptr::null_mut();
+        }
+        self.0.get().cast::<u64>().wrapping_add(first).cast()
+    }
+    unsafe fn dealloc(&self, _block: *mut u8, _layout: Layout) {}
+}
+
+#[test]
+fn values_in_a_fallback_whose_blocks_lie_in_itself_stay_valid() {
+    let memory = memory::<u64>(1);
+    let arena = Arena(UnsafeCell::new([0; 16]), Cell::new(0));
+    let fixed = memory.fixed(Shape::of::<u64>(1).unwrap()).with_fallback(HeapFallback(arena));
+    let pool: Pool<u64, _> = Pool::new(Local::new(fixed)).unwrap();
+    let mut values: Vec<_> = (0..17).map(|value| pool.allocate(value).unwrap()).collect();
+    assert!(pool.allocate(17).is_err());
+    drop(values.pop());
+    values.iter_mut().for_each(|value| **value += 1);
+    assert_eq!(values.iter().map(|value| **value).sum::<u64>(), 16 * 17 / 2);
+}
+
+/// The system's allocator, which first takes two values of the pool that calls it, and drops them.
+struct Reentrant<'p>(&'p Cell<Option<&'p Reentered<'p>>>);
+
+type Reentered<'p> = Pool<u64, Local<'p, HeapFallback<Reentrant<'p>>>>;
+
+impl Reentrant<'_> {
+    fn use_pool(&self) {
+        if let Some(pool) = self.0.take() {
+            let values = [5, 6].map(|value| pool.allocate(value).unwrap());
+            assert_eq!(values.map(|value| *value), [5, 6]);
+            self.0.set(Some(pool));
+        }
+    }
+}
+
+// SAFETY: the blocks are those of `System`.
+unsafe impl GlobalAlloc for Reentrant<'_> {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        self.use_pool();
+        // SAFETY: this function's contract is the same.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        self.use_pool();
+        // SAFETY: the block was allocated there with this layout: this function's contract.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[test]
+fn a_fallback_may_use_the_pool_that_calls_it() {
+    let (memory, link) = (memory::<u64>(1), Cell::new(None));
+    let fixed = memory.fixed(Shape::of::<u64>(1).unwrap()).with_fallback(HeapFallback(Reentrant(&link)));
+    let pool = std::mem::ManuallyDrop::new(Pool::new(Local::new(fixed)).unwrap());
+    link.set(Some(&*pool));
+    let values: Vec<_> = (0..4).map(|value| pool.allocate(value).unwrap()).collect();
+    assert_eq!(values.into_iter().map(|value| *value).sum::<u64>(), 6);
 }
 
 #[test]
