@@ -456,10 +456,18 @@ impl<T, S: Source> DerefMut for Handle<'_, T, S> {
 impl<T, S: Source> Drop for Handle<'_, T, S> {
     #[inline]
     fn drop(&mut self) {
+        /// Frees the block when it goes, also if dropping the value panics.
+        struct Emptied<'p, S: Source>(NonNull<u8>, &'p S);
+        impl<S: Source> Drop for Emptied<'_, S> {
+            #[inline]
+            fn drop(&mut self) {
+                // SAFETY: the block came from this source, and its value has been dropped.
+                unsafe { self.1.give_back(self.0) };
+            }
+        }
+        let _emptied = Emptied(self.block.cast(), self.source);
         // SAFETY: the handle owns an initialised value, which no code uses after this.
         unsafe { self.block.drop_in_place() };
-        // SAFETY: the block came from this source, and its value has been dropped.
-        unsafe { self.source.give_back(self.block.cast()) };
     }
 }
 

@@ -6,6 +6,7 @@ mod subject;
 use freestone_pool::{Error, HeapFallback, Local, Pool, Shape, SharedPool};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, UnsafeCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use subject::Memory;
@@ -153,6 +154,27 @@ fn a_fallback_may_use_the_pool_that_calls_it() {
     link.set(Some(&*pool));
     let values: Vec<_> = (0..4).map(|value| pool.allocate(value).unwrap()).collect();
     assert_eq!(values.into_iter().map(|value| *value).sum::<u64>(), 6);
+}
+
+#[test]
+fn a_value_that_panics_when_it_is_dropped_gives_its_block_back() {
+    struct Fragile(Rc<Cell<usize>>);
+    impl Drop for Fragile {
+        fn drop(&mut self) {
+            self.0.set(self.0.get() + 1);
+            assert!(self.0.get() > 2, "the first two drops panic");
+        }
+    }
+    let (memory, dropped) = (memory::<Fragile>(1), Rc::new(Cell::new(0)));
+    // SAFETY: the memory outlives the pool.
+    let pool = unsafe { Pool::local_at(1, memory.start, memory.bytes()) }.unwrap();
+    for _ in 0..2 {
+        let handle = pool.allocate(Fragile(dropped.clone())).unwrap();
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(handle))).is_err());
+    }
+    drop(pool.allocate(Fragile(dropped.clone())).unwrap());
+    assert_eq!(dropped.get(), 3);
+    assert!(pool.into_source().into_inner().close().is_ok());
 }
 
 #[test]
