@@ -172,7 +172,7 @@ macro_rules! inspection {
                 self.usable_size_of(block)
             }
 
-            /// The blocks in use, in the order of their addresses: at the end of a program, its leaks.
+            /// The pool's blocks in use, in the order of their addresses: at the end of a program, its leaks. The fallback's are not among them.
             ///
             /// ```
             /// # use freestone_pool::{Error, FixedPool, SharedPool, Shape};
@@ -209,7 +209,7 @@ macro_rules! inspection {
                 self.count()
             }
 
-            /// Checks that every block was freed.
+            /// Checks that every block of the pool was freed. The fallback's are not counted.
             ///
             /// ```
             /// # use freestone_pool::{Error, FixedPool, SharedPool, Shape};
@@ -229,7 +229,8 @@ macro_rules! inspection {
                 self.idle()
             }
 
-            /// Ends the pool: its memory is its owner's again. (Dropping a pool checks nothing.)
+            /// Ends the pool: its memory is its owner's again. (Dropping a pool checks nothing.) Blocks of the fallback are not counted, and the fallback
+            /// is dropped.
             ///
             /// ```
             /// # use freestone_pool::{Error, FixedPool, SharedPool, Shape};
@@ -246,7 +247,7 @@ macro_rules! inspection {
             /// ```
             ///
             /// # Errors
-            /// [`Error::InUse`]: a block is still in use. The pool is returned with the error, unchanged.
+            /// [`Error::InUse`]: a block of the pool is still in use. The pool is returned with the error, unchanged.
             pub fn close(self) -> Result<(), (Self, Error)> {
                 match self.idle() {
                     Ok(()) => Ok(()),
@@ -300,7 +301,8 @@ impl<F> FixedPool<'_, F> {
 
 #[cfg(target_has_atomic = "64")]
 impl<F> SharedPool<'_, F> {
-    /// Checks that every block is either in use or in a list, once. The exclusive borrow guarantees that there is no magazine.
+    /// Checks that every block is either in use or in a list, once. The exclusive borrow guarantees that no magazine is in use; the blocks in one that was
+    /// forgotten ([`core::mem::forget`]) are in no list, so the pool is reported as damaged then.
     ///
     /// ```
     /// # use freestone_pool::{SharedPool, Shape};
@@ -316,7 +318,7 @@ impl<F> SharedPool<'_, F> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Damaged`], with the block whose link is wrong.
+    /// [`Error::Damaged`], with the block whose link is wrong, or the first block if blocks are missing from the lists.
     pub fn check(&mut self) -> Result<(), Error> {
         let n_free = self.count().n_free;
         match self.links.check() {
