@@ -45,7 +45,8 @@ enum {
     FREESTONE_TLSF_INTERIOR = 13,         /* `address` is inside `block` of `bytes` */
     FREESTONE_TLSF_DOUBLE_FREE = 14,      /* `address` is in the free `block` of `bytes` */
     FREESTONE_TLSF_OVERRUN = 15,          /* `block` of `bytes` was written past its end */
-    FREESTONE_TLSF_DAMAGED = 16           /* the bookkeeping of `block` was overwritten */
+    FREESTONE_TLSF_DAMAGED = 16,          /* the bookkeeping of `block` was overwritten */
+    FREESTONE_TLSF_REGION_TOO_LOW = 17    /* the region at `address`: regions begin at `limit` or above */
 };
 
 /*

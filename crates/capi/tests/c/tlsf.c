@@ -189,7 +189,7 @@ static void sentences(void) {
     char seen[2][256] = {"", ""};
     for (int code = -1; code <= 320; code++) {
         freestone_error_t error = {.code = code, .address = (void *)0xabc0, .block = (void *)0xabc0, .value = 4711, .limit = 4711};
-        bool is_code = (code >= FREESTONE_TLSF_REGION_MISALIGNED && code <= FREESTONE_TLSF_DAMAGED) ||
+        bool is_code = (code >= FREESTONE_TLSF_REGION_MISALIGNED && code <= FREESTONE_TLSF_REGION_TOO_LOW) ||
                        (code >= FREESTONE_POOL_ZERO_BLOCK_SIZE && code <= FREESTONE_POOL_NO_ATOMICS) ||
                        (code >= FREESTONE_NO_MEMORY && code <= FREESTONE_NOT_WRITTEN) || code == FREESTONE_BAD_STRUCT;
         char *text = seen[code & 1];
