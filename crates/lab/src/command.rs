@@ -17,6 +17,7 @@ mod run;
 mod top;
 mod trace;
 
+use crate::printing;
 use crate::process::command_file::Refusal;
 use crate::process::{child, interrupt};
 use anyhow::{Error, Result};
@@ -79,7 +80,10 @@ enum Command {
 /// Whatever the subcommand reports.
 pub(crate) fn main() -> Result<u8> {
     interrupt::end_when_the_reader_is_gone();
-    let arguments = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let arguments = match Cli::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return Ok(refuse(&error)),
+    };
     match arguments.command {
         Command::Run(options) => run::main(&options).map(unless_ended_early).map_err(not_started),
         Command::Compare(options) => compare::main(&options).map(|()| unless_ended_early(0)),
@@ -102,15 +106,18 @@ pub(crate) fn main() -> Result<u8> {
     }
 }
 
-/// Prints why the command line is refused, or the help that was asked for, and ends the process.
-fn refuse(error: &clap::Error) -> ! {
-    let _ = error.print();
+/// Prints why the command line is refused, or the help that was asked for; returns the exit status.
+fn refuse(error: &clap::Error) -> u8 {
+    let printed = error.print();
     let is_run = std::env::args_os().nth(1).is_some_and(|word| word == "run");
-    std::process::exit(match error.use_stderr() {
-        false => 0,
-        true if is_run => Refusal::NOT_STARTED.into(),
-        true => FAILURE.into(),
-    })
+    match error.use_stderr() {
+        false => {
+            printing::keep(printed);
+            0
+        }
+        true if is_run => Refusal::NOT_STARTED,
+        true => FAILURE,
+    }
 }
 
 /// The error of `run` before the command has run: its status is none that the command could have.

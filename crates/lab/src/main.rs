@@ -16,7 +16,11 @@
 //! | [`process`] | child processes: starting, watching and ending them |
 //! | [`workload`] | the built-in workloads and the process each of them runs in |
 //! | [`trace`] | traces of programs: reading them, putting them in order |
-//! | [`progress`], [`suggestion`] | progress bars; messages about unknown names |
+//! | [`printing`], [`progress`], [`suggestion`] | what is printed; progress bars; messages about unknown names |
+
+// First: its macros take the place of the standard library's in all modules below it.
+#[macro_use]
+mod printing;
 
 mod allocator;
 mod command;
@@ -37,6 +41,10 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    printing::status(run())
+}
+
+fn run() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     // The lab starts itself as a child for these. They are recognised before the command line is parsed, so that the measured
     // process does as little work of its own as possible.

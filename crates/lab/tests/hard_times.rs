@@ -6,7 +6,7 @@ use harness::{command, file, freestone, holds, refuses, said, scratch, succeeded
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// A short measurement of one workload.
@@ -187,4 +187,53 @@ fn a_command_that_crashes_is_named_with_its_signal() {
     let arguments =
         ["compare", "-a", "system", "--no-report", "-o", &file("crash.jsonl"), "--", "sh", "-c", "kill -SEGV $$"];
     refuses(&arguments, &["ended by signal 11 (SIGSEGV)"]);
+}
+
+/// The command in a shell, which puts its output where `shell` says.
+fn in_a_shell(arguments: &[&str], shell: &str) -> Output {
+    let mut command = Command::new("bash");
+    command.args(["-o", "pipefail", "-c", &format!("\"$0\" \"$@\" {shell}"), env!("CARGO_BIN_EXE_freestone")]);
+    command.args(arguments).current_dir(scratch()).output().unwrap()
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_said_and_has_a_status_and_changes_no_other_status() {
+    let commands: [&[&str]; 7] = [
+        &["options"],
+        &["completions", "bash"],
+        &["man"],
+        &["--help"],
+        &["bench", "--list"],
+        &["peers", "list"],
+        &["compare", "-a", "system", "--rounds", "1", "--no-report", "--", "true"],
+    ];
+    for arguments in commands {
+        let output = in_a_shell(arguments, ">/dev/full");
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
+        holds(&said(&output), &["freestone: the output could not be written: No space left on device"]);
+        let output = in_a_shell(arguments, "2>/dev/full");
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}");
+        assert!(!output.stdout.is_empty(), "{arguments:?}");
+    }
+    let statuses = [(&["run", "--", "/nonexistent"][..], 127), (&["run", "-a", "system", "sh", "-c", "exit 7"], 7)];
+    for (arguments, status) in statuses {
+        assert_eq!(in_a_shell(arguments, ">/dev/full 2>/dev/full").status.code(), Some(status), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_command_that_was_recorded_or_profiled_keeps_its_status_and_its_files_if_nobody_reads_what_is_printed() {
+    let (trace, profile) = (file("unread.trace"), file("unread-profile"));
+    let script = "exit 7";
+    let record = ["record", "-o", &trace, "--", "bash", "-c", script];
+    let of_profile = ["profile", "--interval", "1", "-o", &profile, "--", "bash", "-c", script];
+    let written = [trace.clone(), format!("{profile}.html")];
+    for shell in ["2>/dev/full", ">/dev/full 2>/dev/full", "2>&1 | true"] {
+        for (arguments, written) in [&record, &of_profile as &[&str]].into_iter().zip(&written) {
+            let _ = fs::remove_file(written);
+            let output = in_a_shell(arguments, shell);
+            assert_eq!(output.status.code(), Some(7), "{arguments:?} {shell}: {}", said(&output));
+            assert!(fs::metadata(written).is_ok_and(|facts| facts.len() > 0), "{written} is missing: {shell}");
+        }
+    }
 }

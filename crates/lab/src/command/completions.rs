@@ -2,9 +2,10 @@
 
 use clap::Command;
 use clap_complete::Shell;
-use std::io;
 
 /// Prints the script for `shell`.
 pub(crate) fn print(shell: Shell, freestone: &mut Command) {
-    clap_complete::generate(shell, freestone, "freestone", &mut io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, freestone, "freestone", &mut script);
+    print!("{}", String::from_utf8_lossy(&script));
 }

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use clap::Command;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 /// The options of `freestone man`.
 #[derive(clap::Args)]
@@ -16,7 +16,7 @@ pub(crate) struct Options {
 /// Prints the page of the command itself, then a page for each subcommand; or writes each into a file.
 ///
 /// # Errors
-/// Standard output or the folder cannot be written.
+/// The folder cannot be written.
 pub(crate) fn main(options: &Options, freestone: Command) -> Result<()> {
     match &options.out {
         Some(folder) => write(folder, freestone),
@@ -35,7 +35,9 @@ fn print(freestone: Command) -> Result<()> {
     let mut whole = freestone.disable_help_subcommand(true);
     whole.build();
     for command in std::iter::once(&whole).chain(whole.get_subcommands()) {
-        clap_mangen::Man::new(command.clone()).render(&mut io::stdout())?;
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command.clone()).render(&mut page)?;
+        print!("{}", String::from_utf8_lossy(&page));
     }
     Ok(())
 }

@@ -63,6 +63,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     }
     interrupt::keep_for_the_command();
     let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;
+    interrupt::continue_when_the_reader_is_gone();
     let traces = traces(&output)?;
     if traces.is_empty() {
         bail!(
@@ -70,7 +71,6 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
             output.display()
         );
     }
-    interrupt::continue_when_the_reader_is_gone();
     let mut summaries = Vec::new();
     for trace in traces {
         if options.strip {

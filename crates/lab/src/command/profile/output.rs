@@ -43,11 +43,13 @@ pub(super) struct Shown<'a> {
 }
 
 impl Output {
-    /// Prints the profile and writes the files that are asked for.
+    /// Writes the files that are asked for, and prints the profile.
     ///
     /// # Errors
     /// A file cannot be written.
     pub(super) fn present(&self, shown: &Shown<'_>) -> Result<()> {
+        // First: a reader that closes the pipe ends the lab when it prints.
+        let written = self.name.as_ref().map_or(Ok(()), |name| self.write(shown, name));
         if self.json {
             let titled =
                 |titled: &Titled<'_>| json!({"title": titled.title, "profile": table::to_json(titled.profile)});
@@ -64,10 +66,7 @@ impl Output {
             }
         }
         shown.main.profile.warning_of_unnamed().iter().for_each(|warning| eprintln!("{warning}"));
-        if let Some(name) = &self.name {
-            self.write(shown, name)?;
-        }
-        Ok(())
+        written
     }
 
     fn print(&self, profile: &NamedProfile) {

@@ -94,6 +94,7 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
     ]);
     interrupt::keep_for_the_command();
     let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;
+    interrupt::continue_when_the_reader_is_gone();
     let processes = read_all(&folder)?;
     let Some((pid, dumps)) = processes.iter().max_by_key(|(_, dumps)| dumps.weight()) else {
         let why = match preloading::obstacle(&path) {
@@ -103,7 +104,6 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
         };
         bail!("{} left no profile: {why}", path.display());
     };
-    interrupt::continue_when_the_reader_is_gone();
     if processes.len() > 1 {
         eprintln!("freestone: {} processes left profiles; this is process {pid}, which held most", processes.len());
     }

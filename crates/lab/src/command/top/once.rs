@@ -1,12 +1,12 @@
 //! Samples as text or as JSON, for scripts.
 
 use super::target::Target;
+use crate::printing;
 use crate::process::interrupt;
 use crate::show::{quantity, table};
 use anyhow::{Context, Result};
 use freestone::Details;
 use freestone::door::live::LiveState;
-use std::io::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ const FIRST_LIMIT: Duration = Duration::from_secs(5);
 /// Prints one sample: after the delay, or when the process ends.
 ///
 /// # Errors
-/// The process writes no state, or the output cannot be written.
+/// The process writes no state.
 pub(super) fn print_one(target: &mut Target, delay: Duration, is_json: bool) -> Result<()> {
     wait(target, delay);
     let end = target.end();
@@ -27,25 +27,25 @@ pub(super) fn print_one(target: &mut Target, delay: Duration, is_json: bool) -> 
     let title = format!("{pid} {name}");
     let state = first_state(target)?;
     if is_json {
-        writeln!(io::stdout(), "{}", json_line(state, end.as_deref()))?;
+        println!("{}", json_line(state, end.as_deref()));
     } else {
         print_text(state, &title, end.as_deref());
     }
     Ok(())
 }
 
-/// Prints a line of JSON per delay, until the process ends or a signal asks the lab to stop, and one at the end.
+/// Prints a line of JSON per delay, until the process ends, a signal asks the lab to stop or nobody can read them, and one at the end.
 ///
 /// # Errors
-/// The process writes no state, or the output cannot be written.
+/// The process writes no state.
 pub(super) fn print_lines(target: &mut Target, delay: Duration) -> Result<()> {
     interrupt::listen();
     first_state(target)?;
     loop {
         let end = target.end();
         let line = target.state().map(|state| json_line(state, end.as_deref())).unwrap_or_default();
-        writeln!(io::stdout(), "{line}")?;
-        if end.is_some() || interrupt::asked() {
+        println!("{line}");
+        if end.is_some() || interrupt::asked() || printing::has_failed() {
             return Ok(());
         }
         wait(target, delay);

@@ -1,0 +1,66 @@
+//! What the command prints. An output that cannot be written never ends the process: its work is finished first, and [`status`] reports it then.
+//!
+//! The macros take the place of the standard library's of the same names, which panic if the output cannot be written. What does not fit on standard
+//! error is dropped: there is no place left to say so. Of standard output the first error is kept. A reader that has gone is no error.
+
+use std::fmt::Arguments;
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+macro_rules! print {
+    ($($argument:tt)*) => { $crate::printing::to_stdout(format_args!($($argument)*)) };
+}
+
+macro_rules! println {
+    ($($argument:tt)*) => { $crate::printing::to_stdout(format_args!("{}\n", format_args!($($argument)*))) };
+}
+
+macro_rules! eprint {
+    ($($argument:tt)*) => { $crate::printing::to_stderr(format_args!($($argument)*)) };
+}
+
+macro_rules! eprintln {
+    ($($argument:tt)*) => { $crate::printing::to_stderr(format_args!("{}\n", format_args!($($argument)*))) };
+}
+
+/// Exit status if standard output could not be written.
+const UNWRITTEN: u8 = 2;
+
+/// The first error of standard output.
+static ERROR: OnceLock<io::Error> = OnceLock::new();
+
+/// Writes `text` to standard output.
+pub(crate) fn to_stdout(text: Arguments<'_>) {
+    keep(io::stdout().write_fmt(text));
+}
+
+/// Writes `text` to standard error.
+pub(crate) fn to_stderr(text: Arguments<'_>) {
+    let _ = io::stderr().write_fmt(text);
+}
+
+/// Keeps the error of what something else wrote to standard output.
+pub(crate) fn keep(written: io::Result<()>) {
+    if let Err(error) = written {
+        let _ = ERROR.set(error);
+    }
+}
+
+/// Whether standard output takes no more: its reader has gone, or it cannot be written.
+pub(crate) fn has_failed() -> bool {
+    ERROR.get().is_some()
+}
+
+/// The exit status of a process that is about to end with `status`: another one in place of 0 if what it printed could not be written. Standard error
+/// says why.
+pub(crate) fn status(status: ExitCode) -> ExitCode {
+    keep(io::stdout().flush());
+    match ERROR.get() {
+        Some(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("freestone: the output could not be written: {error}");
+            if status == ExitCode::SUCCESS { ExitCode::from(UNWRITTEN) } else { status }
+        }
+        _ => status,
+    }
+}
