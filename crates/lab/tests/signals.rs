@@ -16,7 +16,8 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
 
 /// The signals that `run` passes on.
 const PASSED_ON: [(i32, &str); 6] = [
@@ -27,6 +28,9 @@ const PASSED_ON: [(i32, &str); 6] = [
     (libc::SIGUSR1, "USR1"),
     (libc::SIGUSR2, "USR2"),
 ];
+
+/// A number of rounds that are never over, even if nothing is done in them.
+const ENDLESS: &str = "1000000000000000";
 
 /// An empty folder for the temporary files of one run.
 fn empty(name: &str) -> PathBuf {
@@ -216,7 +220,7 @@ fn a_measurement_that_is_asked_to_stop_keeps_what_it_has_and_leaves_nothing() {
         let _ = fs::remove_file(&pipe);
         assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let script = format!("echo $$ > {pipe}");
-        let lab = command(&["compare", "-a", "system", "--rounds", "1000000", "-o", &out, "--", "sh", "-c", &script])
+        let lab = command(&["compare", "-a", "system", "--rounds", ENDLESS, "-o", &out, "--", "sh", "-c", &script])
             .env("TMPDIR", &temporary)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -233,6 +237,39 @@ fn a_measurement_that_is_asked_to_stop_keeps_what_it_has_and_leaves_nothing() {
         assert!(fs::read_to_string(&out).unwrap().contains("\"round\":0"));
         assert!(left_in(&temporary).is_empty(), "{:?}", left_in(&temporary));
     }
+}
+
+/// Starts a measurement of a workload, waits until a line of its results begins with `line`, and asks it to stop.
+fn stopped_at(line: &str, arguments: &[&str], out: &str) -> Output {
+    let _ = fs::remove_file(out);
+    let mut lab = command(&[arguments, &["-a", "system", "--no-report", "--rounds", ENDLESS, "-o", out]].concat());
+    let lab = lab.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !fs::read_to_string(out).unwrap_or_default().lines().any(|each| each.starts_with(line)) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    send(&lab, libc::SIGTERM);
+    lab.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_workload_that_is_asked_to_stop_shows_what_it_has_or_says_that_this_is_nothing() {
+    let (out, trace) = (file("stopped-workload.jsonl"), file("stopped-workload.trace"));
+    assert!(freestone(&["record", "-o", &trace, "--", "sh", "-c", "true"]).status.success());
+    let bench = ["bench", "tiny_hot", "-p", "tiny_hot.ops=1000"];
+    for (subject, arguments) in [("tiny_hot", &bench[..]), ("stopped-workload.trace", &["replay", &trace])] {
+        let run = format!(r#"{{"run":{{"subject":"{subject}","allocator":"system""#);
+        let output = stopped_at(&run, arguments, &out);
+        assert_eq!(output.status.code(), Some(128 + libc::SIGTERM), "{}", said(&output));
+        holds(&said(&output), &["interrupted: the figures rest on the rounds that were finished", "results: "]);
+        holds(&String::from_utf8_lossy(&output.stdout), &["as a multiple of system's"]);
+    }
+    // The first round is never complete.
+    let endless = ["bench", "random_mixed", "-p", "random_mixed.ops=100000000000"];
+    let output = stopped_at(r#"{"allocators":"#, &endless, &out);
+    assert_eq!(output.status.code(), Some(128 + libc::SIGTERM), "{}", said(&output));
+    holds(&said(&output), &["freestone: interrupted before anything was measured"]);
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(!Path::new(&out).exists(), "what measured nothing leaves nothing");
 }
 
 /// A file with this content and mode.

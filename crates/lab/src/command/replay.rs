@@ -105,11 +105,11 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         subject,
     };
     rounds::measure_all(&[job], &Contender::plain(&allocators), options.rounds.get(), &mut measurement)?;
+    let summary = measurement.finish(&baseline)?;
+    measurement.refuse_emptiness(&summary)?;
     if interrupt::asked() {
         eprintln!("interrupted: what was measured so far follows");
     }
-    let summary = measurement.finish(&baseline)?;
-    measurement.refuse_emptiness(&summary)?;
     options.output.conclude(&measurement, &summary, || {
         summary_tables::print(&summary);
         println!("{}", facts(&recording, &figures));

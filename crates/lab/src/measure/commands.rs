@@ -168,9 +168,12 @@ impl WarmCommand<'_> {
         let subject = &self.job.subject;
         for round in 0..rounds {
             for turn in order::of_round(measurement.seed, subject, round, self.allocators.len()) {
+                if interrupt::asked() {
+                    return Ok(());
+                }
                 let allocator = &self.allocators[turn];
                 bar.set_message(format!("{subject} under {}", allocator.name));
-                if !interrupt::asked() && !measurement.is_given_up(subject, &allocator.name) {
+                if !measurement.is_given_up(subject, &allocator.name) {
                     self.measure_one(allocator, round, measurement)?;
                 }
                 bar.inc(1);

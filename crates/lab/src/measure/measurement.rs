@@ -6,7 +6,7 @@
 use crate::allocator::description::Allocator;
 use crate::allocator::proof::{self, Proof};
 use crate::measure::statistics::ENOUGH_ROUNDS;
-use crate::measure::summary::Summary;
+use crate::measure::summary::{LOOP_ONLY, Summary};
 use crate::measure::{doubts, order};
 use crate::process::interrupt;
 use crate::results::file_header::{Header, Seed};
@@ -138,7 +138,7 @@ impl Measurement {
     /// # Errors
     /// The file cannot be written.
     pub(crate) fn finish(&mut self, baseline: &str) -> Result<Summary> {
-        if interrupt::asked() {
+        if interrupt::asked() && !self.is_empty() {
             self.warn(Warning::Interrupted)?;
         }
         let summary = Summary::of(&self.runs, baseline).with_versions(&self.header.allocators);
@@ -162,13 +162,16 @@ impl Measurement {
     /// Checks that something was measured.
     ///
     /// # Errors
-    /// There is no run, and no signal asked the lab to stop.
+    /// There is no run.
     pub(crate) fn refuse_emptiness(&self, summary: &Summary) -> Result<()> {
-        if summary.allocators().is_empty() && !interrupt::asked() {
-            self.print_warnings();
-            bail!("nothing could be measured; the warnings above say why");
+        if !summary.allocators().is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.print_warnings();
+        if interrupt::asked() {
+            bail!("interrupted before anything was measured");
+        }
+        bail!("nothing could be measured; the warnings above say why");
     }
 
     /// Prints the warnings on stderr, and the path of the results file if there are results.
@@ -181,9 +184,9 @@ impl Measurement {
         }
     }
 
-    /// Whether nothing was measured.
+    /// Whether nothing was measured: the loop alone says nothing about an allocator.
     pub(crate) fn is_empty(&self) -> bool {
-        self.runs.is_empty()
+        self.runs.iter().all(|run| run.allocator == LOOP_ONLY)
     }
 
     /// The results file.

@@ -13,6 +13,7 @@ use crate::workload::entry::NULL_ALLOCATOR;
 use crate::workload::params::Scale;
 use crate::workload::workload_record::WorkloadRecord;
 use anyhow::Result;
+use indicatif::ProgressBar;
 use std::time::Duration;
 
 /// Most rounds of a workload that waits: what remains after a wait hardly varies between rounds, and waiting takes long.
@@ -104,28 +105,43 @@ pub(crate) fn measure_all(
     measurement.doubt_rounds(rounds, contenders.len())?;
     let bar = progress::bar(jobs.iter().map(|job| job.rounds(rounds) * contenders.len()).sum::<usize>() as u64);
     for job in jobs {
-        if job.workload.run_on_null.is_some()
-            && !interrupt::asked()
-            && let Ok(record) = job.run_on_null_allocator()
-        {
-            measurement.keep(&job.subject, LOOP_ONLY, 0, Outcome::Workload(Box::new(record)))?;
-        }
-        for round in 0..job.rounds(rounds) {
-            for turn in order::of_round(measurement.seed, &job.subject, round, contenders.len()) {
-                let contender = &contenders[turn];
-                bar.set_message(format!("{} under {}", job.subject, contender.allocator.name));
-                measure_one(job, contender, round, measurement)?;
-                bar.inc(1);
-            }
-        }
+        measure_job(job, contenders, rounds, &bar, measurement)?;
     }
     bar.finish_and_clear();
     Ok(())
 }
 
+/// Runs one job under every contender, round by round, until a signal asks the lab to stop.
+fn measure_job(
+    job: &Job,
+    contenders: &[Contender],
+    rounds: usize,
+    bar: &ProgressBar,
+    measurement: &mut Measurement,
+) -> Result<()> {
+    if job.workload.run_on_null.is_some()
+        && !interrupt::asked()
+        && let Ok(record) = job.run_on_null_allocator()
+    {
+        measurement.keep(&job.subject, LOOP_ONLY, 0, Outcome::Workload(Box::new(record)))?;
+    }
+    for round in 0..job.rounds(rounds) {
+        for turn in order::of_round(measurement.seed, &job.subject, round, contenders.len()) {
+            if interrupt::asked() {
+                return Ok(());
+            }
+            let contender = &contenders[turn];
+            bar.set_message(format!("{} under {}", job.subject, contender.allocator.name));
+            measure_one(job, contender, round, measurement)?;
+            bar.inc(1);
+        }
+    }
+    Ok(())
+}
+
 fn measure_one(job: &Job, contender: &Contender, round: usize, measurement: &mut Measurement) -> Result<()> {
     let name = &contender.allocator.name;
-    if interrupt::asked() || measurement.is_given_up(&job.subject, name) {
+    if measurement.is_given_up(&job.subject, name) {
         return Ok(());
     }
     match job.with(&contender.params).run(&contender.allocator) {

@@ -72,15 +72,16 @@ pub(super) fn compare(rounds: usize, seed: Option<u32>, as_json: bool) -> Result
 fn measure(rounds: usize, seed: Seed, both: &[Allocator; 2]) -> Result<[Vec<DemoRecord>; 2]> {
     let mut records: [Vec<DemoRecord>; 2] = [Vec::new(), Vec::new()];
     let bar = progress::bar((rounds * 2) as u64);
-    for round in 0..rounds {
+    'rounds: for round in 0..rounds {
         for which in order::of_round(seed, demo_program::SUBCOMMAND, round, 2) {
+            if interrupt::asked() {
+                break 'rounds;
+            }
             bar.set_message(format!("the demo under {}", both[which].name));
-            if !interrupt::asked() {
-                match run_once(&both[which]) {
-                    Ok(record) => records[which].push(record),
-                    Err(_) if interrupt::asked() => {}
-                    Err(error) => return Err(error.context(format!("the demo under {} failed", both[which].name))),
-                }
+            match run_once(&both[which]) {
+                Ok(record) => records[which].push(record),
+                Err(_) if interrupt::asked() => {}
+                Err(error) => return Err(error.context(format!("the demo under {} failed", both[which].name))),
             }
             bar.inc(1);
         }

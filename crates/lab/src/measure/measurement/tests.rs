@@ -65,6 +65,10 @@ fn a_measurement_without_a_run_leaves_no_file_of_its_own() {
     drop(begin(&file));
     assert!(!file.path().exists());
     let mut measurement = begin(&file);
+    measurement.keep("x", LOOP_ONLY, 0, Outcome::Command(CommandRecord::example(1000, 4096))).unwrap();
+    drop(measurement);
+    assert!(!file.path().exists(), "the loop alone is no measurement");
+    let mut measurement = begin(&file);
     measurement.keep("x", "system", 0, Outcome::Command(CommandRecord::example(1000, 4096))).unwrap();
     drop(measurement);
     assert!(file.path().exists());
