@@ -148,3 +148,22 @@ fn an_option_that_does_not_exist_is_named_as_typed_with_the_nearest() {
     let output = command(&["options"]).env("FREESTONE_LIBRARY", "/x").env("FREESTONE_DECAY_MS", "5").output().unwrap();
     assert!(!succeeded(&output).contains("warning"));
 }
+
+#[test]
+fn a_page_never_replaces_the_results_that_it_is_made_from() {
+    let (results, link) = (file("kept.jsonl"), file("link-to-kept.html"));
+    let compare = ["compare", "-a", "system", "--rounds", "1"];
+    succeeded(&freestone(&[&compare[..], &["--no-report", "-o", &results, "--", "true"]].concat()));
+    let before = std::fs::read(&results).unwrap();
+    let _ = std::fs::remove_file(&link);
+    std::os::unix::fs::symlink(&results, &link).unwrap();
+    for page in [&results, &link, "./kept.jsonl"] {
+        refuses(&["report", &results, "-o", page], &["would replace the results", "--out"]);
+        assert!(std::fs::read(&results).unwrap() == before, "{page}");
+    }
+    // The page of a file whose name ends as a page's would be that file.
+    refuses(&["report", &link], &["would replace the results", "--out"]);
+    let page = file("measured.html");
+    refuses(&[&compare[..], &["-o", &page, "--", "true"]].concat(), &["FILE.jsonl"]);
+    assert!(!std::path::Path::new(&page).exists());
+}

@@ -4,8 +4,11 @@ use crate::allocator::description::Allocator;
 use crate::measure::measurement::Measurement;
 use crate::measure::summary::Summary;
 use crate::show::{html_page, summary_json};
-use anyhow::Result;
-use std::path::PathBuf;
+use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+
+/// How the name of a page ends.
+const PAGE: &str = "html";
 
 /// The options that `bench`, `compare` and `experiment` share.
 #[derive(clap::Args)]
@@ -28,8 +31,15 @@ impl Output {
     /// Begins a measurement with these options.
     ///
     /// # Errors
-    /// The results file cannot be written.
+    /// The results file cannot be written, or the page beside it would replace it.
     pub(crate) fn begin(&self, command: &str, allocators: &[Allocator]) -> Result<Measurement> {
+        let is_page = |out: &Path| out.extension().is_some_and(|extension| extension == PAGE);
+        if let Some(out) = self.out.as_deref().filter(|out| !self.no_report && is_page(out)) {
+            bail!(
+                "--out {} names the results, and the page beside them would replace them; name FILE.jsonl",
+                out.display()
+            );
+        }
         Measurement::begin(command, self.out.as_deref(), self.seed, allocators)
     }
 
@@ -45,7 +55,7 @@ impl Output {
         }
         measurement.print_warnings();
         if !self.no_report && !measurement.is_empty() {
-            let path = measurement.path().with_extension("html");
+            let path = measurement.path().with_extension(PAGE);
             html_page::write(&[measurement.path()], &path)?;
             eprintln!("report:  {}", path.display());
         }

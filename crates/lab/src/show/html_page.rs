@@ -26,13 +26,17 @@ use crate::results::results_file::{self, Results};
 use crate::show::program_tables;
 use anyhow::{Context, Result, bail};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Writes `page` from `files`; files that cannot be read are named on stderr and left out.
 ///
 /// # Errors
-/// No file can be read, or the page cannot be written.
+/// No file can be read, or the page is one of the files or cannot be written.
 pub(crate) fn write(files: &[PathBuf], page: &Path) -> Result<()> {
+    if let Some(file) = files.iter().find(|file| is_same_file(file, page)) {
+        bail!("the page would replace the results in {}; name another file for it with --out", file.display());
+    }
     let mut read = Vec::new();
     for file in files {
         match results_file::read(file) {
@@ -47,6 +51,12 @@ pub(crate) fn write(files: &[PathBuf], page: &Path) -> Result<()> {
     };
     let html = render(latest, &read)?;
     fs::write(page, html).with_context(|| format!("page {} cannot be written; name another with --out", page.display()))
+}
+
+/// Whether two paths lead to one file.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let identity = |path: &Path| fs::metadata(path).map(|facts| (facts.dev(), facts.ino())).ok();
+    identity(one).is_some_and(|of_one| Some(of_one) == identity(other))
 }
 
 /// The programs of a results file as a Markdown table.
