@@ -167,3 +167,39 @@ fn a_page_never_replaces_the_results_that_it_is_made_from() {
     refuses(&[&compare[..], &["-o", &page, "--", "true"]].concat(), &["FILE.jsonl"]);
     assert!(!std::path::Path::new(&page).exists());
 }
+
+#[test]
+fn a_command_that_leaves_nothing_to_show_keeps_its_status_and_one_that_succeeds_has_2() {
+    let trace = file("nothing.trace");
+    let no_profile = ["left no profile", "allocated nothing"];
+    for (script, status) in [("exit 7", 7), ("exit 0", 2)] {
+        let output = freestone(&["profile", "--", "sh", "-c", script]);
+        assert_eq!(output.status.code(), Some(status), "{}", said(&output));
+        holds(&said(&output), &no_profile);
+        // It ends before or after its memory is looked at, and has the same status.
+        let output = freestone(&["top", "--once", "--", "sh", "-c", script]);
+        assert!(
+            output.status.code() == Some(status) || (status, output.status.code()) == (2, Some(0)),
+            "{}",
+            said(&output)
+        );
+    }
+    for (command, status) in [("false", 1), ("true", 2)] {
+        let output = freestone(&["record", "-o", &trace, "--", command]);
+        assert_eq!(output.status.code(), Some(status), "{}", said(&output));
+        holds(&said(&output), &["left no trace", "allocated nothing"]);
+    }
+    let output = freestone(&["profile", "--", "sh", "-c", "kill -INT $$"]);
+    assert_eq!(output.status.code(), Some(128 + 2), "{}", said(&output));
+    holds(&said(&output), &["left no profile", "SIGINT"]);
+}
+
+#[test]
+fn what_only_freestone_can_do_is_refused_under_the_c_library_before_the_command_starts() {
+    let started = file("started-all-the-same");
+    let _ = std::fs::remove_file(&started);
+    for what in ["record", "profile", "leaks"] {
+        refuses(&[what, "-a", "system", "--", "touch", &started], &["has to run under Freestone", "NAME=PATH"]);
+        assert!(!std::path::Path::new(&started).exists(), "{what}");
+    }
+}

@@ -36,6 +36,11 @@ pub(crate) fn select(wanted: &[String]) -> Result<Selection> {
     Ok(Selection { allocators, missing: Vec::new() })
 }
 
+/// Why the C library's allocator is refused for `what`: "leaks are found", for example.
+pub(crate) fn only_freestone(what: &str) -> String {
+    format!("{what} by Freestone itself, so the command has to run under Freestone: --allocator NAME=PATH")
+}
+
 fn one(text: &str) -> Result<Allocator> {
     let (allocator, options) = split_options(text);
     if options.is_empty() {

@@ -130,9 +130,7 @@ fn prepare(options: &Options, program: &OsString, path: &Path) -> Result<Command
     let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
     let allocator = selection.allocators.remove(0);
     let Some(library) = allocator.library.clone() else {
-        bail!(
-            "leaks are found in Freestone's own records, so the command has to run under Freestone: --allocator NAME=PATH"
-        );
+        bail!("{}", selection::only_freestone("leaks are found"));
     };
     let mut preload = library.into_os_string();
     if let Some(inherited) = std::env::var_os("LD_PRELOAD").filter(|inherited| !inherited.is_empty()) {

@@ -4,7 +4,8 @@
 //! each has a heap profile of the same run beside its trace.
 
 use crate::allocator::{preloading, selection};
-use crate::process::{command_file, command_run, interrupt};
+use crate::process::command_file::{self, Refusal};
+use crate::process::{command_run, interrupt};
 use crate::show::quantity;
 use crate::trace::analysis::Analysis;
 use crate::trace::profile_beside;
@@ -45,7 +46,7 @@ pub(crate) struct Options {
 /// Runs the command; returns its exit status.
 ///
 /// # Errors
-/// The command or the library cannot be found, or there is no trace afterwards.
+/// The command or the library cannot be found, the library is not Freestone's, or there is no trace afterwards.
 pub(crate) fn main(options: &Options) -> Result<u8> {
     let program = &options.command[0];
     let path = command_file::find(program)?;
@@ -53,6 +54,9 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         bail!("{} cannot be recorded: {obstacle}", path.display());
     }
     let mut allocator = selection::select(std::slice::from_ref(&options.allocator))?.allocators.remove(0);
+    if allocator.library.is_none() {
+        bail!("{}", selection::only_freestone("calls are recorded"));
+    }
     let output = std::path::absolute(&options.output).context("the working directory is not known")?;
     remove_old(&output)?;
     allocator.environment.push((VARIABLE.into(), output.display().to_string()));
@@ -66,10 +70,9 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     interrupt::continue_when_the_reader_is_gone();
     let traces = traces(&output)?;
     if traces.is_empty() {
-        bail!(
-            "the command left no trace {}: see the library's message above, or choose another file",
-            output.display()
-        );
+        let why = "it allocated nothing, or the library says above why it cannot write the file";
+        let message = format!("the command left no trace {}: {why}", output.display());
+        return Err(Refusal::after_the_command(record.exit, message).into());
     }
     let mut summaries = Vec::new();
     for trace in traces {

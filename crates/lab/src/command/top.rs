@@ -15,6 +15,7 @@ mod testing;
 mod view;
 mod view_state;
 
+use crate::process::command_file::Refusal;
 use anyhow::{Result, bail};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -68,5 +69,5 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         _ => screen::show(&mut target, delay),
     };
     let status = target.finish(wants_screen || result.is_err())?;
-    result.map(|()| status)
+    result.map(|()| status).map_err(|error| Refusal::after_the_command(status.into(), format!("{error:#}")).into())
 }

@@ -9,8 +9,9 @@ use crate::heap_profile::dump;
 use crate::heap_profile::named::NamedProfile;
 use crate::heap_profile::page::Titled;
 use crate::heap_profile::sampled::HeapProfile;
+use crate::process::command_file::{self, Refusal};
 use crate::process::scratch_file::ScratchFolder;
-use crate::process::{command_file, command_run, interrupt};
+use crate::process::{command_run, interrupt};
 use crate::show::command_line;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
@@ -77,6 +78,9 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
     let path = command_file::find(program)?;
     let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
     let mut allocator = selection.allocators.remove(0);
+    if allocator.library.is_none() {
+        bail!("{}", selection::only_freestone("profiles are made"));
+    }
     let scratch = ScratchFolder::new("profile")?;
     let folder = match &options.dumps {
         Some(folder) => {
@@ -100,9 +104,10 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
         let why = match preloading::obstacle(&path) {
             Some(obstacle) => obstacle.to_string(),
             None if record.exit > 128 => format!("{}, before it could write one", record.ending()),
-            None => "no process allocated with the library in it and ended through exit".to_owned(),
+            None => "it allocated nothing, or none of its processes that did ended through exit".to_owned(),
         };
-        bail!("{} left no profile: {why}", path.display());
+        let message = format!("{} left no profile: {why}", path.display());
+        return Err(Refusal::after_the_command(record.exit, message).into());
     };
     if processes.len() > 1 {
         eprintln!("freestone: {} processes left profiles; this is process {pid}, which held most", processes.len());

@@ -1,9 +1,10 @@
 //! The process that is looked at: one that runs already, or a command that is started for it.
 
 use crate::allocator::selection;
+use crate::process::child;
+use crate::process::command_file::{self, Refusal};
 use crate::process::live_process::{LiveProcess, Obstacle, VARIABLE};
 use crate::process::scratch_file::ScratchFile;
-use crate::process::{child, command_file};
 use anyhow::{Context, Result};
 use freestone::door::live::LiveState;
 use std::ffi::OsString;
@@ -149,9 +150,13 @@ impl Target {
         if is_ended_here {
             return Ok(0);
         }
-        let status = status.map_or(1, |status| status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)));
-        Ok(status.clamp(0, 255) as u8)
+        Ok(status.map_or(1, of_shells).clamp(0, 255) as u8)
     }
+}
+
+/// The exit status that a shell gives.
+fn of_shells(status: ExitStatus) -> i32 {
+    status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
 impl Started {
@@ -171,9 +176,12 @@ impl Started {
                 Err(obstacle) => obstacle,
             };
             if let Some(status) = self.status() {
-                anyhow::bail!("the command ended ({status}) before it could be looked at");
+                let message = format!("the command ended ({status}) before it could be looked at");
+                return Err(Refusal::after_the_command(of_shells(status), message).into());
             }
-            let may_still_come = matches!(obstacle, Obstacle::NoLibrary(..) | Obstacle::NoPage(..));
+            // There is no such process any more when it is about to end: its status comes.
+            let may_still_come =
+                matches!(obstacle, Obstacle::NoLibrary(..) | Obstacle::NoPage(..) | Obstacle::NoProcess(..));
             if !may_still_come || began.elapsed() > START_LIMIT {
                 return Err(obstacle.into());
             }
