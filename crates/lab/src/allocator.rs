@@ -2,7 +2,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`description`] | an allocator: name, library, version, options |
+//! | [`description`], [`as_text`] | an allocator: name, library, version, options; what of it is written into files as text |
 //! | [`selection`] | the allocators that the user named, or all available |
 //! | [`freestone_library`], [`peer_library`] | Freestone's library, the peers' libraries |
 //! | [`checkout`], [`installation`] | where they come from: built with cargo in a checkout, or installed |
@@ -10,6 +10,7 @@
 //! | [`lending`] | libraries that every user can read |
 //! | [`proof`] | the proof that an allocator answers `malloc` in a workload's process |
 
+mod as_text;
 pub(crate) mod checkout;
 pub(crate) mod description;
 pub(crate) mod file_capabilities;

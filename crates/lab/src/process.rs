@@ -14,7 +14,7 @@
 //! | [`child`] | a child run to its end with its output captured, within a time limit |
 //! | [`workload_run`] | one run of a built-in workload; its record |
 //! | [`command_run`], [`launcher`], [`command_record`] | one run of any command through a small process that measures it |
-//! | [`threads`] | the threads of a process |
+//! | [`threads`], [`proc_file`] | the threads of a process; what `/proc` says of it |
 //! | [`server`] | a client against a server that runs under the allocator |
 //! | [`command_file`], [`own_executable`], [`scratch_file`] | finding commands and the lab itself; temporary files |
 //! | [`interrupt`] | signals: asking the lab to stop, passing them on to the command |
@@ -35,6 +35,7 @@ pub(crate) mod memory_timeline;
 pub(crate) mod monotonic_clock;
 pub(crate) mod own_executable;
 pub(crate) mod preload;
+pub(crate) mod proc_file;
 pub(crate) mod profiled_process;
 pub(crate) mod scratch_file;
 pub(crate) mod server;

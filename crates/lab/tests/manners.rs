@@ -2,8 +2,10 @@
 
 mod harness;
 
-use harness::{command, file, freestone, holds, installed, refuses, said, scratch, succeeded};
+use harness::{command, file, freestone, holds, installed, library, refuses, said, scratch, succeeded};
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
@@ -202,4 +204,52 @@ fn what_only_freestone_can_do_is_refused_under_the_c_library_before_the_command_
         refuses(&[what, "-a", "system", "--", "touch", &started], &["has to run under Freestone", "NAME=PATH"]);
         assert!(!std::path::Path::new(&started).exists(), "{what}");
     }
+}
+
+#[test]
+fn names_that_are_not_utf_8_are_names_like_others() {
+    let library = library();
+    let folder = scratch().join("odd-names").join(OsStr::from_bytes(b"odd-\xff"));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::copy(library, folder.join("libfreestone.so")).unwrap();
+    let [ls, cat] = [OsStr::from_bytes(b"./\xff-ls"), OsStr::from_bytes(b"./\xff-cat")];
+    std::fs::copy("/bin/ls", folder.join(ls)).unwrap();
+    std::fs::copy("/bin/cat", folder.join(cat)).unwrap();
+    let trace = file("of-an-odd-name.trace");
+    let own = ["-a", "freestone=./libfreestone.so"];
+    let there = |arguments: &[&str], words: &[&OsStr]| {
+        let output = command(arguments).args(words).current_dir(&folder).output().unwrap();
+        (succeeded(&output), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let run = there(&[&["run", "--json"], &own[..]].concat(), &[ls]).0;
+    holds(&run, &["\"in_process\":true", "\"allocations\":", "odd-\u{fffd}/libfreestone.so"]);
+    let compare = ["compare", "-a", "system,freestone=./libfreestone.so", "--rounds", "1", "--ignore-failure"];
+    let (said, shown) = there(&[&compare[..], &["-o", "odd.jsonl", "--"]].concat(), &[ls, OsStr::from_bytes(b"\xff")]);
+    assert!(!said.contains("was not"), "{said}");
+    holds(&shown, &["\u{fffd}-ls", "freestone"]);
+    // The library takes no such name for its files.
+    for arguments in [["record", "-o"], ["profile", "--dumps"]] {
+        let started = ["touch", "started"].map(OsStr::new);
+        let mut refused = command(&arguments);
+        let refused = refused.arg(OsStr::from_bytes(b"\xff.out")).args(started).current_dir(&folder).output().unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
+        holds(&harness::said(&refused), &["is not UTF-8", arguments[1]]);
+        assert!(!folder.join("started").exists());
+    }
+    there(&[&["record", "--stacks=1", "-o", &trace], &own[..]].concat(), &[ls]);
+    holds(&there(&["trace", &trace], &[]).1, &["Call sites"]);
+    let profile = there(&[&["profile", "--interval", "1"], &own[..]].concat(), &[ls]);
+    holds(&profile.1, &["At the peak"]);
+    holds(&there(&[&["leaks"], &own[..]].concat(), &[ls]).0, &["leaks of \u{fffd}-ls"]);
+    let mut living = Command::new(cat);
+    living.env("LD_PRELOAD", folder.join("libfreestone.so")).env("FREESTONE_LIVE", "on").current_dir(&folder);
+    let mut living = living.stdin(Stdio::piped()).spawn().unwrap();
+    let pid = living.id().to_string();
+    // Its page is made a moment after its start.
+    let looks = || freestone(&["top", "--once", "--delay", "0.1", &pid]);
+    let seen = (0..100).map(|_| looks()).find(|output| output.status.success()).expect("a page");
+    holds(&String::from_utf8_lossy(&seen.stdout), &["\u{fffd}-cat", "committed"]);
+    drop(living.stdin.take());
+    living.wait().unwrap();
 }

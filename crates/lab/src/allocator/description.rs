@@ -1,8 +1,10 @@
 //! An allocator that can be measured.
 
+use crate::allocator::as_text;
 use crate::process::preload::Preload;
 use crate::workload::loaded_allocator::UNSTATED;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// An allocator: what it is called, and how a process gets it.
@@ -11,12 +13,13 @@ pub(crate) struct Allocator {
     /// Its name in tables.
     pub(crate) name: String,
     /// The library to preload; `None` for the C library's allocator.
+    #[serde(serialize_with = "as_text::path")]
     pub(crate) library: Option<PathBuf>,
     /// The version that the library states, once it has run.
     pub(crate) version: Option<String>,
     /// Environment variables that its processes get: options under test.
-    #[serde(default)]
-    pub(crate) environment: Vec<(String, String)>,
+    #[serde(default, with = "as_text")]
+    pub(crate) environment: Vec<(String, OsString)>,
 }
 
 impl Allocator {
@@ -33,7 +36,7 @@ impl Allocator {
 
     /// The same allocator under another name and with options set.
     pub(crate) fn with_options(&self, name: &str, options: &[(&str, &str)]) -> Self {
-        let environment = options.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+        let environment = options.iter().map(|&(key, value)| (key.to_owned(), value.into())).collect();
         Self { name: name.into(), environment, ..self.clone() }
     }
 
@@ -60,6 +63,7 @@ impl Allocator {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStringExt;
 
     #[test]
     fn a_label_is_the_name_with_the_version_that_the_library_states() {
@@ -78,12 +82,26 @@ mod tests {
     }
 
     #[test]
+    fn names_that_are_not_utf_8_are_written_as_text_and_what_is_text_is_read_again() {
+        let odd = OsString::from_vec(b"/\xff".to_vec());
+        let mut allocator = Allocator::in_library("x", odd.clone().into());
+        allocator.environment.push(("A".into(), odd));
+        let written = serde_json::to_value(&allocator).unwrap();
+        assert_eq!((&written["library"], &written["environment"][0][1]), (&"/\u{fffd}".into(), &"/\u{fffd}".into()));
+        let read: Allocator = serde_json::from_value(written).unwrap();
+        assert_eq!(
+            (read.library, read.environment),
+            (Some("/\u{fffd}".into()), vec![("A".into(), "/\u{fffd}".into())])
+        );
+    }
+
+    #[test]
     fn options_change_the_name_and_the_environment_and_keep_the_library() {
         let tuned = Allocator::in_library("mine", PathBuf::from("/lib/x.so")).with_options("mine, lean", &[("A", "1")]);
         assert_eq!(
             (tuned.name.as_str(), tuned.library.as_deref()),
             ("mine, lean", Some(std::path::Path::new("/lib/x.so")))
         );
-        assert_eq!(tuned.preload().environment, [("A".to_owned(), "1".to_owned())]);
+        assert_eq!(tuned.preload().environment, [("A".to_owned(), "1".into())]);
     }
 }

@@ -4,7 +4,6 @@ use crate::allocator::description::Allocator;
 use crate::process::workload_run;
 use crate::workload::workload_record::WorkloadRecord;
 use anyhow::Result;
-use std::path::Path;
 use std::time::Duration;
 
 /// The result of the small workload.
@@ -44,7 +43,7 @@ fn run_small_workload(allocator: &Allocator) -> Result<WorkloadRecord> {
 
 fn judge(record: WorkloadRecord, allocator: &Allocator) -> Proof {
     let is_expected = match &allocator.library {
-        Some(library) => library.as_path() == Path::new(&record.malloc_library),
+        Some(library) => library.to_string_lossy() == record.malloc_library,
         None => record.malloc_library.contains("libc.so") || record.malloc_library.contains("libc-"),
     };
     if is_expected {

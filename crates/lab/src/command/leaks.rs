@@ -9,7 +9,7 @@ use crate::leaks::findings::Findings;
 use crate::leaks::stopped::StoppedProcess;
 use crate::leaks::suppressions::Suppressions;
 use crate::leaks::tracer::Tracer;
-use crate::process::{command_file, interrupt};
+use crate::process::{command_file, interrupt, proc_file};
 use crate::show::command_line;
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -154,7 +154,7 @@ fn prepare(options: &Options, program: &OsString, path: &Path) -> Result<Command
 }
 
 fn examine(process: &StoppedProcess, suppressions: &Suppressions) -> Examined {
-    let name = fs::read_to_string(format!("/proc/{}/comm", process.pid)).unwrap_or_default();
+    let name = proc_file::read(format!("/proc/{}/comm", process.pid)).unwrap_or_default();
     let found = examination::examine(process).map(|mut findings| {
         findings.suppress(suppressions);
         findings

@@ -58,12 +58,16 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         bail!("{}", selection::only_freestone("calls are recorded"));
     }
     let output = std::path::absolute(&options.output).context("the working directory is not known")?;
+    if output.to_str().is_none() {
+        bail!("{} is not UTF-8, and the library takes no other name; choose another file: -o FILE", output.display());
+    }
     remove_old(&output)?;
-    allocator.environment.push((VARIABLE.into(), output.display().to_string()));
+    allocator.environment.push((VARIABLE.into(), output.clone().into()));
     if let Some(interval) = &options.stacks {
-        let variable = |name: &str, value: &str| (format!("FREESTONE_HEAP_PROFILE{name}"), value.to_owned());
+        let variable = |name: &str, value: OsString| (format!("FREESTONE_HEAP_PROFILE{name}"), value);
         let file = profile_beside::pattern(&output);
-        allocator.environment.extend([variable("", "on"), variable("_INTERVAL", interval), variable("_FILE", &file)]);
+        let variables = [variable("", "on".into()), variable("_INTERVAL", interval.into()), variable("_FILE", file)];
+        allocator.environment.extend(variables);
     }
     interrupt::keep_for_the_command();
     let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;

@@ -64,9 +64,9 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     let mut allocator = selection.allocators.remove(0);
     interrupt::keep_for_the_command();
     let file = ScratchFile::new("report");
-    allocator.environment.push((exit_report::VARIABLE.into(), file.path().display().to_string()));
+    allocator.environment.push((exit_report::VARIABLE.into(), file.path().into()));
     if options.timeline.is_some() {
-        allocator.environment.push((exit_report::STEP_VARIABLE.into(), memory_timeline::STEP_MS.to_string()));
+        allocator.environment.push((exit_report::STEP_VARIABLE.into(), memory_timeline::STEP_MS.to_string().into()));
     }
     let states = LastStates::new().context("no folder for the command's last state can be made")?;
     allocator.environment.extend(states.iter().map(LastStates::variable));

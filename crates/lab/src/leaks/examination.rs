@@ -8,6 +8,7 @@ use crate::leaks::memory::Memory;
 use crate::leaks::samples::Samples;
 use crate::leaks::stopped::StoppedProcess;
 use crate::leaks::{marking, roots};
+use crate::process::proc_file;
 use crate::symbols::mapping::Mapping;
 use crate::symbols::symbolizer::Symbolizer;
 use anyhow::{Result, bail};
@@ -21,7 +22,7 @@ pub(crate) fn examine(process: &StoppedProcess) -> Result<Findings> {
     let Some(first) = process.threads.first() else { bail!("process {} has no thread left", process.pid) };
     // The first thread of a process may have ended before the others, and its files in /proc are empty then.
     let memory = Memory::of(first.number);
-    let maps = std::fs::read_to_string(format!("/proc/{}/maps", first.number))?;
+    let maps = proc_file::read(format!("/proc/{}/maps", first.number))?;
     let mappings = Mapping::parse_all(&maps);
     let maps = HeapMap::find_all(&memory, &mappings)?;
     let mut heaps = maps.iter().map(|map| Heap::read(&memory, map)).collect::<Result<Vec<Heap>>>()?;

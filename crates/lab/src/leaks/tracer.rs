@@ -17,7 +17,7 @@
 #![allow(unsafe_code)]
 
 use crate::leaks::stopped::{FormerStack, StoppedProcess, StoppedThread};
-use crate::process::{interrupt, threads};
+use crate::process::{interrupt, proc_file, threads};
 use crate::symbols::mapping::Mapping;
 use anyhow::{Result, bail};
 use libc::{c_int, c_long};
@@ -222,14 +222,14 @@ impl Tracer {
 
 /// The process that a thread belongs to.
 fn process_of(thread: i32) -> i32 {
-    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let status = proc_file::read(format!("/proc/{thread}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(thread)
 }
 
 /// Whether a thread has not ended yet: the first one of a process stays in the list until the last has ended.
 fn is_alive(process: i32, thread: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).unwrap_or_default();
+    let stat = proc_file::read(format!("/proc/{process}/task/{thread}/stat")).unwrap_or_default();
     // The name in parentheses may have spaces and parentheses.
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
@@ -242,7 +242,7 @@ fn system_call_of(process: i32, thread: i32) -> Option<c_long> {
 
 /// The stack of a thread that is about to end.
 fn stack_of(thread: &StoppedThread) -> Option<FormerStack> {
-    let maps = fs::read_to_string(format!("/proc/{}/maps", thread.number)).ok()?;
+    let maps = proc_file::read(format!("/proc/{}/maps", thread.number)).ok()?;
     let has_stack = |mapping: &Mapping| (mapping.start..mapping.end).contains(&thread.stack_pointer);
     let mapping = Mapping::parse_all(&maps).into_iter().find(has_stack)?;
     Some(FormerStack { range: (mapping.start, mapping.end), thread_pointer: thread.thread_pointer })

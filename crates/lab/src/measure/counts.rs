@@ -24,6 +24,7 @@ use crate::results::warning::Warning;
 use crate::workload::params::Params;
 use crate::workload::workload_record::WorkloadRecord;
 use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -174,9 +175,8 @@ fn count(job: &Job, amount: &[&str], allocator: &Allocator, clock: Option<&Path>
 /// Preloads `allocator` into `command`, behind the counting clock if there is one.
 pub(crate) fn preload_beside_clock(allocator: &Allocator, clock: Option<&Path>, command: &mut Command) {
     allocator.preload().apply(command);
-    let preload: Vec<String> =
-        clock.into_iter().chain(allocator.library.as_deref()).map(|path| path.display().to_string()).collect();
-    command.env("LD_PRELOAD", preload.join(":"));
+    let preload: Vec<&OsStr> = clock.into_iter().chain(allocator.library.as_deref()).map(Path::as_os_str).collect();
+    command.env("LD_PRELOAD", preload.join(OsStr::new(":")));
 }
 
 /// The numbers in callgrind's line `==1234== Collected : …`: instructions, data read and written, then misses of the first level (instructions,

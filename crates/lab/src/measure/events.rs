@@ -162,7 +162,9 @@ fn system_calls(case: &Case, allocator: &Allocator) -> Result<BTreeMap<String, u
     preload.apply_environment(&mut command);
     if let Some(library) = preload.library {
         // Only the traced process gets it.
-        command.arg("-E").arg(format!("LD_PRELOAD={}", library.display()));
+        let mut variable = OsString::from("LD_PRELOAD=");
+        variable.push(library);
+        command.arg("-E").arg(variable);
     }
     run(command.args(&case.command))?;
     let text = fs::read_to_string(table.path()).context("strace wrote no table")?;

@@ -7,6 +7,7 @@ use crate::process::exit_report::Exit;
 use crate::process::live_process;
 use crate::process::scratch_file::ScratchFolder;
 use freestone::door::live::LiveState;
+use std::ffi::OsString;
 use std::{env, fs, io};
 
 /// The folder of the pages.
@@ -25,8 +26,8 @@ impl LastStates {
     }
 
     /// The variable that makes the library keep its page there.
-    pub(crate) fn variable(&self) -> (String, String) {
-        (live_process::VARIABLE.into(), self.0.path().join("%p.live").display().to_string())
+    pub(crate) fn variable(&self) -> (String, OsString) {
+        (live_process::VARIABLE.into(), self.0.path().join("%p.live").into())
     }
 
     /// The last states of the processes whose pages are there, by number.
@@ -65,6 +66,7 @@ mod tests {
         let states = LastStates(ScratchFolder::new("states-test").unwrap());
         let (name, value) = states.variable();
         assert_eq!(name, "FREESTONE_LIVE");
+        let value = value.into_string().unwrap();
         assert!(value.ends_with("/%p.live"), "{value}");
         fs::write(value.replace("%p", "7"), "no page").unwrap();
         assert!(states.read().is_empty());

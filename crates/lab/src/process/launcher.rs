@@ -19,6 +19,7 @@ mod program_image;
 use crate::process::command_file::Refusal;
 use crate::process::command_record::CommandRecord;
 use crate::process::interrupt::AwaitedSignals;
+use crate::process::proc_file;
 use crate::workload::own_process::Usage;
 use program_image::Program;
 use std::ffi::OsString;
@@ -132,7 +133,7 @@ fn resume(pid: libc::pid_t, status: libc::c_int, library: &str) -> bool {
     let signal = libc::WSTOPSIG(status);
     let event = status >> 16;
     let mapped = event == libc::PTRACE_EVENT_EXIT
-        && fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains(library));
+        && proc_file::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains(library));
     // The kernel reports its own stops as SIGTRAP; every other signal is the command's.
     let deliver = if signal == libc::SIGTRAP { 0 } else { signal };
     let options = libc::PTRACE_O_TRACEEXIT | libc::PTRACE_O_TRACEEXEC;

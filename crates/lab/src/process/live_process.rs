@@ -2,12 +2,13 @@
 //!
 //! The page is found among the process's mappings, so its path does not matter. Its last state stays readable when the process has gone.
 
+use crate::process::proc_file;
 use freestone::door::live::{self, LiveState, PAGE_WORDS, Unreadable};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
-use std::{fmt, fs, io};
+use std::{fmt, io};
 
 /// The environment variable that sets the option.
 pub(crate) const VARIABLE: &str = "FREESTONE_LIVE";
@@ -72,7 +73,7 @@ impl LiveProcess {
     /// There is none that can be read.
     pub(crate) fn attach(pid: u32) -> Result<Self, Obstacle> {
         let (name, started) = name_and_start(pid).ok_or(Obstacle::NoProcess(pid))?;
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).map_err(|error| match error.kind() {
+        let maps = proc_file::read(format!("/proc/{pid}/maps")).map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied => Obstacle::NotPermitted(pid),
             _ => Obstacle::NoProcess(pid),
         })?;
@@ -117,7 +118,7 @@ pub(crate) fn has_library(maps: &str) -> bool {
 
 /// The kernel's name of a process that has not ended, and when it started.
 pub(crate) fn name_and_start(pid: u32) -> Option<(String, u64)> {
-    parse_stat(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse_stat(&proc_file::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
 /// See [`name_and_start`]: `PID (NAME) STATE …`, and the name may have parentheses and spaces.

@@ -1,6 +1,6 @@
 //! The library and the environment that put an allocator into a child process.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
@@ -10,7 +10,7 @@ pub(crate) struct Preload<'a> {
     /// The library to preload; `None` for the C library's own allocator.
     pub(crate) library: Option<&'a Path>,
     /// Environment variables: options under test, or where to write a report.
-    pub(crate) environment: &'a [(String, String)],
+    pub(crate) environment: &'a [(String, OsString)],
 }
 
 impl<'a> Preload<'a> {
@@ -40,7 +40,6 @@ impl<'a> Preload<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::ffi::OsString;
 
     fn environment_of(command: &Command) -> Vec<(OsString, Option<OsString>)> {
         command.get_envs().map(|(key, value)| (key.to_owned(), value.map(OsStr::to_owned))).collect()
@@ -48,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_library_and_the_variables_are_in_the_environment_of_the_child() {
-        let environment = [("FREESTONE_THP".to_owned(), "on".to_owned())];
+        let environment = [("FREESTONE_THP".to_owned(), "on".into())];
         let preload = Preload { library: Some(Path::new("/lib/x.so")), environment: &environment };
         let mut command = Command::new("true");
         preload.apply(&mut command);

@@ -4,6 +4,7 @@
 //! sees them: no signal is sent, and nothing is stopped.
 
 use crate::process::live_process::{has_library, name_and_start, shared_files};
+use crate::process::proc_file;
 use anyhow::{Context, Result, bail};
 use freestone::door::profile_page::{MAGIC, PAGE_WORDS, Request};
 use std::fs::{self, File, OpenOptions};
@@ -45,7 +46,7 @@ impl ProfiledProcess {
         let not_permitted = || {
             format!("process {pid} ({name}) belongs to another user; run `freestone profile` as that user or as root")
         };
-        let maps = match fs::read_to_string(format!("/proc/{pid}/maps")) {
+        let maps = match proc_file::read(format!("/proc/{pid}/maps")) {
             Ok(maps) => maps,
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => bail!("{}", not_permitted()),
             Err(_) => bail!("there is no process {pid}"),

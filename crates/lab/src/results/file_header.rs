@@ -43,7 +43,7 @@ impl Header {
         Self {
             format: FORMAT.into(),
             version: VERSION,
-            command: std::env::args().collect(),
+            command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             started_unix: timestamp::now(),
             lab: env!("CARGO_PKG_VERSION").into(),
             machine,

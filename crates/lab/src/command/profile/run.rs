@@ -89,12 +89,15 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
         }
         None => scratch.path().to_path_buf(),
     };
-    let variable = |name: &str, value: &str| (format!("FREESTONE_HEAP_PROFILE{name}"), value.to_owned());
+    if folder.to_str().is_none() {
+        bail!("{} is not UTF-8, and the library takes no other name; choose another: --dumps FOLDER", folder.display());
+    }
+    let variable = |name: &str, value: OsString| (format!("FREESTONE_HEAP_PROFILE{name}"), value);
     let file = folder.join("%p.%n.%w.heap");
     allocator.environment.extend([
-        variable("", "on"),
-        variable("_INTERVAL", &options.interval),
-        variable("_FILE", &file.display().to_string()),
+        variable("", "on".into()),
+        variable("_INTERVAL", options.interval.clone().into()),
+        variable("_FILE", file.into()),
     ]);
     interrupt::keep_for_the_command();
     let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;

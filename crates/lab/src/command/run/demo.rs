@@ -15,7 +15,6 @@ use crate::show::{quantity, table, verdict_text};
 use crate::workload::demo_program::{self, DemoRecord};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -103,7 +102,7 @@ fn run_once(allocator: &Allocator) -> Result<DemoRecord> {
     }
     let record: DemoRecord = serde_json::from_slice(&finished.stdout).context("the demo printed no record")?;
     match &allocator.library {
-        Some(library) if Path::new(&record.malloc_library) != library => {
+        Some(library) if library.to_string_lossy() != record.malloc_library => {
             bail!("malloc was answered by {} instead of {}", record.malloc_library, library.display())
         }
         _ => Ok(record),
