@@ -6,12 +6,13 @@
 
 mod harness;
 
-use harness::{command, file, freestone, holds, installed, refuses, said};
+use harness::{command, file, freestone, holds, installed, refuses, said, scratch};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
-use std::process::{Child, Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -139,6 +140,49 @@ fn a_command_is_started_and_its_exit_status_and_output_passed_on() {
     assert_eq!(json(rest.lines().last().unwrap())["end"], "ended with status 3");
     let output = top.wait_with_output().unwrap();
     assert_eq!((output.status.code(), said(&output).trim()), (Some(3), "held"));
+}
+
+/// The lab with the holder under it, which holds until it is ended, and the folder of its temporary files.
+fn start_top(arguments: &[&str], program: &str) -> (Child, PathBuf) {
+    let temporary = scratch().join(format!("top {}", arguments.join(" ")));
+    let _ = fs::remove_dir_all(&temporary);
+    fs::create_dir_all(&temporary).unwrap();
+    let mut top = command(&[&["top"], arguments, &["--", program, "until killed"]].concat());
+    let top = top.env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    (top, temporary)
+}
+
+/// The end of the lab. The holder has the pipe of standard error, too: that it has ended is waited for.
+fn end_of(top: Child, temporary: &Path) -> Output {
+    let output = top.wait_with_output().unwrap();
+    assert_eq!(fs::read_dir(temporary).unwrap().count(), 0, "something is left in {}", temporary.display());
+    output
+}
+
+#[test]
+fn a_signal_to_the_lab_alone_ends_the_command_and_leaves_nothing() {
+    let Some(program) = holder() else { return };
+    // The first sample of the one is due in an hour, as is the second of the other.
+    let forms = [("--json", libc::SIGTERM), ("--once", libc::SIGINT)];
+    let started = forms.map(|(form, signal)| (signal, start_top(&[form, "--delay", "3600"], program)));
+    for (signal, (mut top, temporary)) in started {
+        let mut said = [0; 5];
+        top.stderr.as_mut().unwrap().read_exact(&mut said).unwrap();
+        assert_eq!(&said, b"held\n");
+        // SAFETY: the lab has not been waited for, so the number belongs to it.
+        assert_eq!(unsafe { libc::kill(top.id() as i32, signal) }, 0);
+        let output = end_of(top, &temporary);
+        assert_eq!(output.status.code(), Some(128 + signal));
+        holds(&String::from_utf8(output.stdout).unwrap(), &["live"]);
+    }
+}
+
+#[test]
+fn a_reader_that_has_gone_ends_the_command_that_was_started_for_it() {
+    let Some(program) = holder() else { return };
+    let (mut top, temporary) = start_top(&["--json", "--delay", "0.1"], program);
+    drop(top.stdout.take());
+    assert_eq!(end_of(top, &temporary).status.code(), Some(0));
 }
 
 #[test]

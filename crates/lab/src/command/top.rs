@@ -15,7 +15,9 @@ mod testing;
 mod view;
 mod view_state;
 
+use crate::printing;
 use crate::process::command_file::Refusal;
+use crate::process::interrupt;
 use anyhow::{Result, bail};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -59,6 +61,9 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     if wants_screen && !(std::io::stdout().is_terminal() && std::io::stdin().is_terminal()) {
         bail!("`freestone top` needs a terminal; use --once for one sample as text, or --json for a line per sample");
     }
+    // Before the command starts: a signal that ended the lab would leave it behind.
+    interrupt::listen();
+    interrupt::continue_when_the_reader_is_gone();
     let mut target = match options.pid {
         Some(pid) => Target::attach(pid)?,
         None => Target::start(&options.command, wants_screen)?,
@@ -68,6 +73,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         (_, true) => once::print_lines(&mut target, delay),
         _ => screen::show(&mut target, delay),
     };
-    let status = target.finish(wants_screen || result.is_err())?;
+    let is_over = wants_screen || result.is_err() || interrupt::asked() || printing::has_failed();
+    let status = target.finish(is_over)?;
     result.map(|()| status).map_err(|error| Refusal::after_the_command(status.into(), format!("{error:#}")).into())
 }

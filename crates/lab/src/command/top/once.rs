@@ -16,7 +16,7 @@ const STEP: Duration = Duration::from_millis(10);
 /// Longest wait for the first state.
 const FIRST_LIMIT: Duration = Duration::from_secs(5);
 
-/// Prints one sample: after the delay, or when the process ends.
+/// Prints one sample: after the delay, or when the process ends or a signal asks the lab to stop.
 ///
 /// # Errors
 /// The process writes no state.
@@ -39,7 +39,6 @@ pub(super) fn print_one(target: &mut Target, delay: Duration, is_json: bool) -> 
 /// # Errors
 /// The process writes no state.
 pub(super) fn print_lines(target: &mut Target, delay: Duration) -> Result<()> {
-    interrupt::listen();
     first_state(target)?;
     loop {
         let end = target.end();
@@ -63,7 +62,8 @@ fn wait(target: &mut Target, delay: Duration) {
 /// The newest state, once there is one.
 fn first_state(target: &mut Target) -> Result<&LiveState> {
     let began = Instant::now();
-    while target.state().is_none() && target.end().is_none() && began.elapsed() < FIRST_LIMIT {
+    let is_over = || interrupt::asked() || began.elapsed() >= FIRST_LIMIT;
+    while target.state().is_none() && target.end().is_none() && !is_over() {
         thread::sleep(STEP);
     }
     target.state().context("the process has not written any figures")

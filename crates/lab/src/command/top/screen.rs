@@ -20,7 +20,6 @@ const KEY_WAIT: Duration = Duration::from_millis(100);
 /// # Errors
 /// The terminal cannot be used.
 pub(super) fn show(target: &mut Target, delay: Duration) -> Result<()> {
-    interrupt::listen();
     // The hook of panics restores the terminal, too.
     let mut terminal = ratatui::try_init().context("the terminal cannot be used; use --once or --json")?;
     let result = run(&mut terminal, target, delay);

@@ -1,10 +1,10 @@
 //! The process that is looked at: one that runs already, or a command that is started for it.
 
 use crate::allocator::selection;
-use crate::process::child;
 use crate::process::command_file::{self, Refusal};
 use crate::process::live_process::{LiveProcess, Obstacle, VARIABLE};
 use crate::process::scratch_file::ScratchFile;
+use crate::process::{child, interrupt};
 use anyhow::{Context, Result};
 use freestone::door::live::LiveState;
 use std::ffi::OsString;
@@ -182,7 +182,7 @@ impl Started {
             // There is no such process any more when it is about to end: its status comes.
             let may_still_come =
                 matches!(obstacle, Obstacle::NoLibrary(..) | Obstacle::NoPage(..) | Obstacle::NoProcess(..));
-            if !may_still_come || began.elapsed() > START_LIMIT {
+            if !may_still_come || interrupt::asked() || began.elapsed() > START_LIMIT {
                 return Err(obstacle.into());
             }
             thread::sleep(Duration::from_millis(2));
