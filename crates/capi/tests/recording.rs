@@ -137,6 +137,24 @@ fn a_forked_child_has_a_trace_of_its_own() {
 }
 
 #[test]
+fn a_child_forked_by_a_callback_in_a_recorded_call_records_its_threads_apart() {
+    let path = trace("callback");
+    let output = run("callback", &path);
+    assert!(output.status.success(), "{}", harness::text(&output));
+    let child = String::from_utf8(output.stdout).expect("a number").trim().to_owned();
+    let (childs, _) = events(&path.with_extension(&child));
+    let threads_of = |wanted: u64| {
+        let of =
+            |event: &Event| matches!(event.what, What::Allocate { size, .. } if size == wanted).then_some(event.thread);
+        childs.iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let (first, second) = (threads_of(8001), threads_of(8003));
+    assert_eq!((first.len(), second.len()), (2, 1));
+    assert_eq!(first[0], first[1], "the first thread's calls stay its own");
+    assert_ne!(first[0], second[0]);
+}
+
+#[test]
 fn a_program_that_is_killed_leaves_all_calls_before() {
     let path = trace("killed");
     assert!(!run("killed", &path).status.success());

@@ -1,4 +1,6 @@
 /* Calls that recording.rs finds in a trace again. The argument selects a part. */
+#include "freestone.h"
+#include "weak.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -78,6 +80,42 @@ static void forks(void) {
     printf("%d\n", (int)child);
 }
 
+static pid_t child_of_callback = -1;
+
+static void forks_once(size_t in_use, void *unused) {
+    (void)in_use;
+    if (child_of_callback == -1) child_of_callback = fork();
+    (void)unused;
+}
+
+static void *allocates_meanwhile(void *unused) {
+    free(malloc(8003));
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    return unused;
+}
+
+/* The callback for memory pressure forks, in the middle of a call; the child starts a thread. */
+static void callback(void) {
+    freestone_on_pressure(forks_once, NULL);
+    if (freestone_option_set("limit", "64M") != 0) abort();
+    for (int i = 0; i < 200 && child_of_callback == -1; i++) malloc(1 << 20);
+    if (child_of_callback == 0) {
+        pthread_t thread;
+        pthread_barrier_init(&barrier, NULL, 2);
+        free(malloc(8001));
+        if (pthread_create(&thread, NULL, allocates_meanwhile, NULL) != 0) abort();
+        pthread_barrier_wait(&barrier);
+        free(malloc(8001));
+        pthread_barrier_wait(&barrier);
+        pthread_join(thread, NULL);
+        exit(0);
+    }
+    int status;
+    if (child_of_callback == -1 || waitpid(child_of_callback, &status, 0) != child_of_callback || status != 0) abort();
+    printf("%d\n", (int)child_of_callback);
+}
+
 static void killed(void) {
     for (int i = 0; i < N; i++) free(malloc(5003));
     raise(SIGKILL);
@@ -107,7 +145,7 @@ static void signals(void) {
 int main(int argc, char **argv) {
     const char *part = argc > 1 ? argv[1] : "";
     struct { const char *name; void (*run)(void); } parts[] = {
-        {"calls", calls}, {"passing", passing}, {"threads", threads}, {"forks", forks},
+        {"calls", calls}, {"passing", passing}, {"threads", threads}, {"forks", forks}, {"callback", callback},
         {"killed", killed}, {"many", many}, {"signals", signals},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -33,6 +33,7 @@ use freestone_os::System;
 #[repr(C)]
 pub(crate) struct RecordedThread {
     front: Heap,
+    /// Null in a record that no thread has.
     real: Cell<*const Heap>,
     recorder: Recorder,
     number: Cell<u32>,
@@ -136,18 +137,20 @@ impl Recordings {
         if let Some(record) = recorded() {
             record.enter();
             record.recorder.thread(Destination { trace: &self.trace, path }, record.number.get(), true);
+            record.real.set(ptr::null());
             record.is_taken.store(false, Ordering::Release);
         }
     }
 
-    /// In a forked child: lets go of the parent's chunks. The thread goes on recording, into a file of the child's own.
+    /// In a forked child: lets go of the parent's chunks. The thread goes on recording, into a file of the child's own. A callback may fork during a
+    /// recorded call, when the thread's pointer leads to its heap: so its record is found by the heap.
     pub(crate) fn forked(&self, path: &PathValue) {
         self.trace.forked();
         let to = Destination { trace: &self.trace, path };
-        let own = recorded();
+        let own = own();
         for record in self.all() {
             record.recorder.leave(to);
-            let is_own = own.is_some_and(|own| ptr::eq(own, record));
+            let is_own = own.is_some_and(|own| ptr::eq(own.heap(), record.real.get()));
             record.is_taken.store(is_own, Ordering::Relaxed);
             if is_own {
                 record.number.set(self.trace.number_thread());
