@@ -148,14 +148,19 @@ impl<O: Os + 'static> Own<'_, O> {
     #[must_use]
     pub(crate) fn allocate_for(self, request: Request) -> NewBlock {
         let (size, align) = (request.room, request.align);
-        let class = class_of_aligned(size, align);
+        let watch = self.watch();
+        // A watched heap's blocks have trailers. What is sampled counts as one of the class that it has then, and others of that class are told.
+        let class = match watch {
+            Some(_) => watched::allocate::class_for(&request),
+            None => class_of_aligned(size, align),
+        };
         if let Some(class) = class {
             if let Some(block) = sampling::sample(self, class, &request) {
                 return block;
             }
         }
-        if let Some(watch) = self.watch() {
-            return watched::allocate::allocate(self, watch, request);
+        if let Some(watch) = watch {
+            return watched::allocate::allocate(self, watch, class, request);
         }
         match class {
             Some(class) => {

@@ -52,7 +52,7 @@ impl Bins {
     }
 
     /// Whether the first block of a bin is chosen. `false` of a damaged link. `view` covers the bin's blocks.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn is_first_chosen(&self, class: usize, view: impl FnOnce() -> View) -> bool {
         let block = not_chosen(self.heads[class].get());
         self.seems_first_chosen(class) && (self.key().is_plain() || is_plausible(block, class, &view()))

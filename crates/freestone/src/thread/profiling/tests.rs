@@ -1,6 +1,7 @@
 use super::choosing::left;
 use super::*;
 use crate::heap_profile::stack_table::StackCounts;
+use crate::size_class::{N_CLASSES, SMALL_MAX};
 use crate::testing::{LEVELS, World, free, reallocate};
 use crate::thread::explicit::make_sampled_heap;
 use freestone_base::sync::AtomicUsize;
@@ -156,6 +157,26 @@ fn what_another_thread_frees_and_what_an_explicit_heap_allocates_is_counted_as_i
     assert_eq!(estimates(&world).0, 0.0);
     free(other, of_explicit);
     world.check().unwrap();
+}
+
+#[test]
+fn a_sampled_block_counts_as_one_of_its_own_class_for_the_heap_that_it_is_for() {
+    for level in LEVELS {
+        let world = world(1, level, 3);
+        let heap = world.heap();
+        let sampled = sampled_heap(&world.shared).expect("the heap was made").gated().heap();
+        let sizes = [1, 100, 112, 512, 4096, 30_000, SMALL_MAX];
+        let blocks = sizes.map(|size| allocate(heap, size));
+        for class in 0..N_CLASSES {
+            assert_eq!(sampled.counts(class).allocs, 0, "{level}: class {class}");
+        }
+        blocks.into_iter().for_each(|block| free(heap, block));
+        for class in 0..N_CLASSES {
+            let counts = heap.heap().counts(class);
+            assert_eq!(counts.allocs, counts.frees, "{level}: class {class}");
+        }
+        world.check().unwrap();
+    }
 }
 
 #[test]

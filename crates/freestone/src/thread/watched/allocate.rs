@@ -25,18 +25,23 @@ use core::ptr::{self, NonNull};
 use freestone_os::Os;
 
 /// The class whose blocks hold what is asked for and a trailer; `None` if that takes a large block.
-fn class_for(request: &Request) -> Option<usize> {
+pub(crate) fn class_for(request: &Request) -> Option<usize> {
     let bytes = request.room.checked_add(TRAILER_BYTES)?.max(LEAST_BLOCK_BYTES);
     let fits_last = bytes <= block_bytes(LAST_CLASS) && request.align <= GRANULE_BYTES;
     class_of_aligned(bytes, request.align).or(fits_last.then_some(LAST_CLASS))
 }
 
-/// Allocates what is asked for; its start is null when memory runs out.
-pub(crate) fn allocate<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, request: Request) -> NewBlock {
+/// Allocates what is asked for, in a block of the class [`class_for`] it; its start is null when memory runs out.
+pub(crate) fn allocate<O: Os>(
+    own: Own<'_, O>,
+    watch: &WatchedHeap,
+    class: Option<usize>,
+    request: Request,
+) -> NewBlock {
     if let Some(start) = empty_block::allocate(own, &request) {
         return NewBlock { start, zero: true };
     }
-    let Some(class) = class_for(&request) else { return allocate_large(own, watch, request) };
+    let Some(class) = class else { return allocate_large(own, watch, request) };
     let Some(start) = next_block(own, watch, class) else { return NewBlock::NONE };
     let Request { size, align, family, .. } = request;
     let trailer = Trailer { state: State::Live(family), size, align_log2: align.trailing_zeros() };
