@@ -124,6 +124,15 @@ fn threads_that_end_leave_their_recorders_to_others() {
 }
 
 #[test]
+fn a_thread_with_the_shortest_stack_is_recorded() {
+    let path = trace("short_stack");
+    let output = run("short_stack", &path);
+    assert!(output.status.success(), "{}", harness::text(&output));
+    let (events, _) = events(&path);
+    assert_eq!(allocated(&events, 4441).len(), 1);
+}
+
+#[test]
 fn a_forked_child_has_a_trace_of_its_own() {
     let path = trace("forks");
     let output = run("forks", &path);

@@ -1,7 +1,9 @@
 /* Calls that recording.rs finds in a trace again. The argument selects a part. */
+#define _GNU_SOURCE
 #include "freestone.h"
 #include "weak.h"
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -64,6 +66,18 @@ static void threads(void) {
         pthread_join(thread, &block);
         free(block);
     }
+}
+
+/* A thread whose stack is as short as can be. */
+static void short_stack(void) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    void *block;
+    pthread_attr_init(&attributes);
+    if (pthread_attr_setstacksize(&attributes, PTHREAD_STACK_MIN) != 0) abort();
+    if (pthread_create(&thread, &attributes, short_life, malloc(4443)) != 0) abort();
+    pthread_join(thread, &block);
+    free(block);
 }
 
 static void forks(void) {
@@ -145,7 +159,7 @@ static void signals(void) {
 int main(int argc, char **argv) {
     const char *part = argc > 1 ? argv[1] : "";
     struct { const char *name; void (*run)(void); } parts[] = {
-        {"calls", calls}, {"passing", passing}, {"threads", threads}, {"forks", forks}, {"callback", callback},
+        {"calls", calls}, {"passing", passing}, {"threads", threads}, {"short_stack", short_stack}, {"forks", forks}, {"callback", callback},
         {"killed", killed}, {"many", many}, {"signals", signals},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)

@@ -199,7 +199,7 @@ pub(super) fn upkeep() {
 /// Appends the last line of the report, if there is one, ends the trace, if calls are recorded, and removes the page of statistics.
 pub(super) fn report_exit() {
     append_stats(Event::Exit);
-    PROCESS.recordings.trace.finish(PROCESS.shared.settings().record_path());
+    PROCESS.recordings.trace.finish();
     PROCESS.live.end(&PROCESS.shared, &PROCESS.threads);
     PROCESS.profile_control.end();
 }

@@ -282,7 +282,7 @@ impl Recorder {
         // SAFETY: the chunk is mapped, with this length, and this recorder's alone.
         let whole = unsafe { core::slice::from_raw_parts_mut(start, bytes) };
         chunk::seal(whole, len);
-        if !to.trace.append(to.path, whole) {
+        if !to.trace.append(whole) {
             return false;
         }
         // Before the header changes: a process that is killed in between leaves the copy, and here what is known for a part of it.

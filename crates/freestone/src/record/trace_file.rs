@@ -11,14 +11,16 @@
 //! meanwhile. So a signal handler never waits, and neither does a forked child.
 //!
 //! # Safety
-//! Parts of the file are mapped and unmapped here; each belongs to one recorder, or to one function while it writes the header.
+//! Parts of the file are mapped and unmapped here; each belongs to one recorder, or to one function while it writes the header. The name is written by the
+//! thread that makes the file, while the state is *opening*, and read by that thread, and by others while it is *open* or has become *over*.
 
 use crate::config::path_value::PathValue;
-use crate::record::trace_name::TraceName;
+use crate::record::trace_name::{ATTEMPTS, TraceName};
+use core::cell::UnsafeCell;
 use core::ptr;
 use freestone_base::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use freestone_os::growing_file::{self, FileId, OpenFile};
-use freestone_os::{Errno, OutputFile, clock, process, report};
+use freestone_os::{Errno, Late, OutputFile, Zeroed, clock, process, report};
 use freestone_trace::file;
 
 const OFF: u8 = 0;
@@ -30,8 +32,8 @@ const OVER: u8 = 4;
 /// The file of this process's trace.
 pub(crate) struct TraceFile {
     state: AtomicU8,
-    /// How many names are taken by files of others: which one is this file's.
-    attempt: AtomicU32,
+    /// Its name, from when it is made.
+    name: Late<NamePlace>,
     id: [AtomicU64; 2],
     /// Where the next chunk begins.
     pub(super) end: AtomicU64,
@@ -43,6 +45,14 @@ pub(crate) struct TraceFile {
     began_us: AtomicU64,
     is_child: AtomicBool,
 }
+
+/// The place of the name.
+struct NamePlace(UnsafeCell<TraceName>);
+
+// SAFETY: one thread writes it, and others read it after that (module header).
+unsafe impl Sync for NamePlace {}
+// SAFETY: zero bytes are a text of length 0.
+unsafe impl Zeroed for NamePlace {}
 
 /// A chunk that is mapped.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +66,7 @@ impl TraceFile {
     pub(crate) const fn new() -> Self {
         Self {
             state: AtomicU8::new(OFF),
-            attempt: AtomicU32::new(0),
+            name: Late::new(),
             id: [const { AtomicU64::new(0) }; 2],
             end: AtomicU64::new(file::HEADER_BYTES as u64),
             sequence: AtomicU64::new(0),
@@ -117,31 +127,31 @@ impl TraceFile {
             OPEN => {}
             _ => return None,
         }
-        let (file, at) = self.grow(path, bytes)?;
-        let start = file.map(at, bytes).inspect_err(|&errno| self.stop(path, errno)).ok()?;
+        let (file, at) = self.grow(bytes)?;
+        let start = file.map(at, bytes).inspect_err(|&errno| self.stop(errno)).ok()?;
         Some(MappedChunk { start, bytes })
     }
 
     /// Adds a chunk that is whole. `false` if it is not in the file.
-    pub(super) fn append(&self, path: &PathValue, chunk: &[u8]) -> bool {
-        let Some((file, at)) = self.grow(path, chunk.len()) else { return false };
-        file.write(at, chunk).inspect_err(|&errno| self.stop(path, errno)).is_ok()
+    pub(super) fn append(&self, chunk: &[u8]) -> bool {
+        let Some((file, at)) = self.grow(chunk.len()) else { return false };
+        file.write(at, chunk).inspect_err(|&errno| self.stop(errno)).is_ok()
     }
 
     /// The file, and where the next `bytes` of it begin, which are the caller's. `None` if it is not open.
-    fn grow(&self, path: &PathValue, bytes: usize) -> Option<(OpenFile, u64)> {
+    fn grow(&self, bytes: usize) -> Option<(OpenFile, u64)> {
         if self.state.load(Ordering::Acquire) != OPEN {
             return None;
         }
         let at = self.end.fetch_add(bytes as u64, Ordering::Relaxed);
-        let file = self.open_again(path).inspect_err(|&errno| self.stop(path, errno)).ok()?;
+        let file = self.open_again().inspect_err(|&errno| self.stop(errno)).ok()?;
         Some((file, at))
     }
 
     /// Writes how the recording ended.
-    pub(crate) fn finish(&self, path: &PathValue) {
+    pub(crate) fn finish(&self) {
         if self.state.load(Ordering::Acquire) == OPEN {
-            self.with_header(path, |header| {
+            self.with_header(|header| {
                 header.put(file::END_AT, file::end::EXITED);
                 header.put(file::PEAK_RSS_AT, process::peak_resident_bytes().unwrap_or(0));
                 header.put(file::END_US_AT, self.now_us());
@@ -182,23 +192,37 @@ impl TraceFile {
 
     fn create(&self, path: &PathValue) -> Result<(), Errno> {
         let first = u32::from(self.is_child.load(Ordering::Relaxed));
-        for attempt in first.. {
-            let name = name(path, attempt).ok_or(Errno::INVAL)?;
+        for attempt in first..ATTEMPTS {
+            let name = self.set_name(path, attempt)?;
             let id = match growing_file::create(name.as_c()) {
                 Ok(id) => id,
                 Err(Errno::EXIST) => continue,
                 Err(errno) => return Err(errno),
             };
-            self.attempt.store(attempt, Ordering::Relaxed);
             for (stored, number) in self.id.iter().zip(id.to_numbers()) {
                 stored.store(number, Ordering::Relaxed);
             }
-            return self.write_header(path).inspect_err(|_| OutputFile::remove(name.as_c()));
+            return self.write_header().inspect_err(|_| OutputFile::remove(name.as_c()));
         }
         Err(Errno::EXIST)
     }
 
-    fn write_header(&self, path: &PathValue) -> Result<(), Errno> {
+    /// Writes the name that attempt number `attempt` tries. For the thread that makes the file.
+    fn set_name(&self, path: &PathValue, attempt: u32) -> Result<&TraceName, Errno> {
+        let place = self.name.get_mapped().ok_or(Errno::NOMEM)?;
+        // SAFETY: the state is "opening", and this thread made it so: no other uses the name.
+        let name = unsafe { &mut *place.0.get() };
+        let is_set = path.load().and_then(|path| name.set(path.to_bytes(), attempt));
+        is_set.map(|()| &*name).ok_or(Errno::INVAL)
+    }
+
+    /// The file's name. For the thread that makes it, and for others once it is made.
+    fn name(&self) -> Option<&TraceName> {
+        // SAFETY: it was written before the state became "open", and no thread writes it again but in a forked child, before that state's next time.
+        Some(unsafe { &*self.name.get()?.0.get() })
+    }
+
+    fn write_header(&self) -> Result<(), Errno> {
         let mut buffer = [0; file::COMMAND_BYTES];
         let header = file::Header {
             pid: process::id() as u32,
@@ -208,7 +232,7 @@ impl TraceFile {
             end_us: 0,
             command: process::command_line(&mut buffer),
         };
-        let start = self.map_header(path)?;
+        let start = self.map_header()?;
         // SAFETY: the header is mapped, zero, and this function's alone until it is unmapped below.
         header.write(unsafe { &mut *start.cast::<[u8; file::HEADER_BYTES]>() });
         // SAFETY: it was mapped above, with this length, and the reference to it is gone.
@@ -217,31 +241,30 @@ impl TraceFile {
     }
 
     /// Maps the file's header.
-    fn map_header(&self, path: &PathValue) -> Result<*mut u8, Errno> {
-        self.open_again(path)?.map(0, file::HEADER_BYTES)
+    fn map_header(&self) -> Result<*mut u8, Errno> {
+        self.open_again()?.map(0, file::HEADER_BYTES)
     }
 
     /// Opens the file, for one part.
-    fn open_again(&self, path: &PathValue) -> Result<OpenFile, Errno> {
+    fn open_again(&self) -> Result<OpenFile, Errno> {
         let id = FileId::of_numbers([0, 1].map(|at: usize| self.id.get(at).map_or(0, |id| id.load(Ordering::Relaxed))));
-        let name = name(path, self.attempt.load(Ordering::Relaxed)).ok_or(Errno::INVAL)?;
+        let name = self.name().ok_or(Errno::INVAL)?;
         growing_file::open_again(name.as_c(), id)
     }
 
     /// Ends the recording for good, because the file cannot grow.
     #[cold]
-    fn stop(&self, path: &PathValue, errno: Errno) {
+    fn stop(&self, errno: Errno) {
         if self.state.swap(OVER, Ordering::Relaxed) != OPEN {
             return;
         }
-        self.with_header(path, |header| header.put(file::END_AT, file::end::CUT_OFF));
-        let name = name(path, self.attempt.load(Ordering::Relaxed));
-        let name = name.as_ref().map_or("?", TraceName::as_text);
+        self.with_header(|header| header.put(file::END_AT, file::end::CUT_OFF));
+        let name = self.name().map_or("?", TraceName::as_text);
         report(format_args!("cannot record more to {name}: {errno}; the program goes on, and the trace ends here"));
     }
 
-    fn with_header(&self, path: &PathValue, change: impl FnOnce(&MappedHeader)) {
-        if let Ok(start) = self.map_header(path) {
+    fn with_header(&self, change: impl FnOnce(&MappedHeader)) {
+        if let Ok(start) = self.map_header() {
             change(&MappedHeader(start));
             // SAFETY: it was mapped above, with this length, and `change` is done with it.
             unsafe { growing_file::unmap(start, file::HEADER_BYTES) };
@@ -258,10 +281,6 @@ impl MappedHeader {
         // SAFETY: `at` is one of the offsets of `freestone_trace::file`, so the number lies inside the header, which is mapped.
         unsafe { ptr::write(place, number.to_le_bytes()) };
     }
-}
-
-fn name(path: &PathValue, attempt: u32) -> Option<TraceName> {
-    TraceName::of(path.load()?.to_bytes(), attempt)
 }
 
 #[cfg(all(test, target_os = "linux", not(miri)))]

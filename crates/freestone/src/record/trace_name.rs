@@ -16,32 +16,38 @@ use freestone_os::{growing_file, process};
 /// Longest name in bytes, with its final zero.
 pub(super) const NAME_BYTES: usize = 2304;
 
-/// Names tried with the process's number.
-const ATTEMPTS: u32 = 9;
+/// Names that are tried: the path itself, and nine with the process's number.
+pub(super) const ATTEMPTS: u32 = 10;
 
-/// A name as a C string.
+/// A name as a C string. So long that it has no place on the stack of a thread that the program made as short as can be.
 pub(super) struct TraceName(FixedText<NAME_BYTES>);
 
 impl TraceName {
-    /// The name that attempt number `attempt` tries: `path` from the working directory on, and the process's number unless this is the first attempt.
-    /// `None` if there are no more, the name is too long, or it is not UTF-8.
-    pub(super) fn of(path: &[u8], attempt: u32) -> Option<Self> {
-        let mut text = FixedText::new();
+    #[cfg(test)]
+    pub(super) fn new() -> Self {
+        Self(FixedText::new())
+    }
+
+    /// Makes it the name that attempt number `attempt` tries: `path` from the working directory on, and the process's number unless this is the first
+    /// attempt. `None` if the name is too long, or it is not UTF-8.
+    pub(super) fn set(&mut self, path: &[u8], attempt: u32) -> Option<()> {
+        let Self(text) = self;
+        *text = FixedText::new();
         if path.first() != Some(&b'/') {
             let mut buffer = [0; NAME_BYTES / 2];
             let folder = str::from_utf8(growing_file::working_directory(&mut buffer)).ok()?;
             let _ = write!(text, "{folder}/");
         }
         let _ = text.write_str(str::from_utf8(path).ok()?);
-        let _ = match attempt {
-            0 => Ok(()),
-            1 => write!(text, ".{}", process::id()),
-            2..=ATTEMPTS => write!(text, ".{}.{attempt}", process::id()),
-            _ => return None,
-        };
+        if attempt > 0 {
+            let _ = write!(text, ".{}", process::id());
+        }
+        if attempt > 1 {
+            let _ = write!(text, ".{attempt}");
+        }
         let _ = text.write_str("\0");
         let is_whole = text.as_bytes().ends_with(b"\0");
-        is_whole.then_some(Self(text))
+        is_whole.then_some(())
     }
 
     /// As the kernel takes it.
@@ -62,7 +68,8 @@ mod tests {
     use std::format;
 
     fn name(path: &[u8], attempt: u32) -> std::string::String {
-        TraceName::of(path, attempt).map(|name| name.as_text().into()).unwrap_or_default()
+        let mut name = TraceName::new();
+        name.set(path, attempt).map(|()| name.as_text().into()).unwrap_or_default()
     }
 
     #[test]
@@ -71,7 +78,6 @@ mod tests {
         assert_eq!(name(b"/a/b", 0), "/a/b");
         assert_eq!(name(b"/a/b", 1), format!("/a/b.{pid}"));
         assert_eq!(name(b"/a/b", 9), format!("/a/b.{pid}.9"));
-        assert_eq!(name(b"/a/b", 10), "");
     }
 
     #[test]

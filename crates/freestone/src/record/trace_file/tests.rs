@@ -31,7 +31,8 @@ impl Recording {
 
     /// The file that the attempt of this number makes.
     fn file(&self, attempt: u32) -> PathBuf {
-        let name = TraceName::of(self.folder.join("t").to_str().unwrap().as_bytes(), attempt).unwrap();
+        let mut name = TraceName::new();
+        name.set(self.folder.join("t").to_str().unwrap().as_bytes(), attempt).unwrap();
         name.as_text().into()
     }
 
@@ -87,7 +88,7 @@ fn the_header_says_what_was_recorded_and_how_it_ended() {
         assert!(header.command.starts_with(program.as_bytes()));
     });
     pass(1000);
-    recording.trace.finish(&recording.path);
+    recording.trace.finish();
     with_header(&recording.file(0), |header| {
         assert_eq!(header.end, file::end::EXITED);
         assert!(header.peak_rss > 1 << 20, "{}", header.peak_rss);
@@ -122,13 +123,13 @@ fn a_chunk_that_is_whole_lies_behind_the_others() {
     recording.next_chunk(header(8192, 1)).unwrap();
     let mut whole = [0; 4096];
     whole[..chunk::HEADER_BYTES].copy_from_slice(&header(4096, 2).to_bytes());
-    assert!(recording.trace.append(&recording.path, &whole));
+    assert!(recording.trace.append(&whole));
     recording.next_chunk(header(4096, 3)).unwrap();
     assert_eq!(recording.chunks(0), [header(8192, 1), header(4096, 2), header(4096, 3)]);
     // No file is that long.
     recording.trace.end.store(1 << 62, Ordering::Relaxed);
-    assert!(!recording.trace.append(&recording.path, &whole) && !recording.trace.is_on());
-    assert!(!recording.trace.append(&recording.path, &whole), "for good");
+    assert!(!recording.trace.append(&whole) && !recording.trace.is_on());
+    assert!(!recording.trace.append(&whole), "for good");
 }
 
 #[test]
@@ -148,7 +149,7 @@ fn a_child_begins_another_file_with_all_numbers_at_zero() {
     recording.next_chunk(header(4096, 2)).unwrap();
     assert_eq!((recording.chunks(0), recording.chunks(1)), (std::vec![header(4096, 1)], std::vec![header(4096, 2)]));
     with_header(&recording.file(1), |header| assert_eq!(header.end, 0));
-    trace.finish(&recording.path);
+    trace.finish();
     assert_eq!([0, 1].map(|attempt| with_header(&recording.file(attempt), |header| header.end)), [0, 1]);
 }
 
@@ -159,7 +160,7 @@ fn without_a_path_there_is_no_trace_in_a_child_either() {
     assert!(!trace.is_on());
     trace.forked();
     assert!(!trace.is_on() && trace.next_chunk(&path, 4096).is_none());
-    trace.finish(&path);
+    trace.finish();
 }
 
 #[test]
@@ -198,7 +199,7 @@ fn a_trace_whose_file_cannot_grow_is_cut_off_and_over() {
     recording.trace.end.store(file::HEADER_BYTES as u64, Ordering::Relaxed);
     assert!(recording.next_chunk(header(4096, 3)).is_none(), "for good");
     assert_eq!(recording.chunks(0), [header(4096, 1)]);
-    recording.trace.finish(&recording.path);
+    recording.trace.finish();
     with_header(&recording.file(0), |header| assert_eq!((header.end, header.end_us), (file::end::CUT_OFF, 0)));
 }
 
@@ -208,6 +209,6 @@ fn a_file_that_took_the_name_is_left_alone() {
     fs::rename(recording.file(0), recording.folder.join("moved")).unwrap();
     fs::write(recording.file(0), "mine").unwrap();
     assert!(recording.next_chunk(header(4096, 1)).is_none() && !recording.trace.is_on());
-    recording.trace.finish(&recording.path);
+    recording.trace.finish();
     assert_eq!(fs::read(recording.file(0)).unwrap(), b"mine");
 }
