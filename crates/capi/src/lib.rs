@@ -13,7 +13,7 @@
 //! | [`pieces`] | text on its way to a C program |
 //! | [`control`] | options, purging; the line of statistics at exit |
 //! | `failure`, [`error_text`] | why a function of the process or an explicit heap was refused; the message of any error |
-//! | `personality` | on AArch64, a symbol that the linker requires |
+//! | `personality` | a symbol that the linker requires |
 //!
 //! Layer: the highest. `include/freestone.h` declares and documents every symbol but the operators; `tests/elf.rs` compares the two.
 #![cfg_attr(panic = "abort", no_std)]
@@ -27,7 +27,7 @@ pub mod magazine;
 pub mod malloc;
 pub mod malloc_info;
 mod operators;
-#[cfg(all(panic = "abort", target_arch = "aarch64"))]
+#[cfg(all(panic = "abort", any(target_arch = "aarch64", target_arch = "x86_64")))]
 mod personality;
 pub mod pieces;
 pub mod pool;

@@ -95,6 +95,17 @@ fn every_exported_symbol_is_declared_and_every_declared_one_exported() {
 }
 
 #[test]
+fn a_program_may_take_all_objects_of_the_archive() {
+    if foreign_target().is_some() {
+        return;
+    }
+    let archive = archive().display().to_string();
+    let flags = ["-Wl,--whole-archive", &archive, "-Wl,--no-whole-archive"];
+    let said = succeed(&mut Program::with_flags("version.c", Way::System, &flags).command());
+    assert_eq!(said.trim(), env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
 fn the_archive_exports_exactly_what_the_headers_declare() {
     let symbols = succeed(Command::new("readelf").args(["--wide", "--symbols"]).arg(archive()));
     let visible: BTreeSet<String> = symbols
