@@ -59,6 +59,19 @@ fn a_static_program_has_the_operators_too() {
     }
 }
 
+/// With the flags that the guide names.
+#[test]
+fn a_program_with_its_cpp_library_as_an_archive_catches_what_is_thrown() {
+    if cpp_compiler().is_none() || foreign_target().is_some() {
+        return;
+    }
+    const ASKED: [&str; 2] = ["-Wl,-u,_ZSt17__throw_bad_allocv", "-Wl,-u,_ZSt15get_new_handlerv"];
+    for how in ["-static", "-static-libstdc++"] {
+        let program = Program::with_flags("operators_caught.cpp", Way::Archive, &[how, ASKED[0], ASKED[1]]);
+        expect_silent(&mut program.command(), Way::Archive);
+    }
+}
+
 #[test]
 fn a_program_that_brings_its_own_malloc_keeps_it() {
     if cpp_compiler().is_none() {
