@@ -176,8 +176,9 @@ FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 freestone_error_t freestone_heap_last_error(const freestone_heap_t *heap) FREESTONE_NOTHROW;
 
 /*
- * Stores the explicit heap that a block is of in `*heap`; NULL if it is a block of `malloc`. Returns a code: FREESTONE_FOREIGN if `block` is in no
- * memory that the library handed out. The answer is about an address: whether the block was freed is not examined. Takes time proportional to the
+ * Stores the explicit heap that a block is of in `*heap`; NULL if it is a block of `malloc`. Returns a code: FREESTONE_FOREIGN if no block of the
+ * library can start at `block`: it is not the library's memory, lies inside a large block, or, among small blocks, is no multiple of 16. Whether a
+ * small block starts at a multiple of 16, and whether the block was freed, is not examined. Takes time proportional to the
  * number of heaps for blocks of explicit heaps and for large blocks.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(2)
@@ -420,10 +421,10 @@ void *reallocarray(void *block, size_t count, size_t size) FREESTONE_LIBC_NOTHRO
 /* Frees a block. NULL does nothing. Does not change `errno`. */
 void free(void *block) FREESTONE_LIBC_NOTHROW;
 
-/* Frees a block of malloc, calloc or realloc; `size` is the requested size in bytes, which is not checked (C23). */
+/* Frees a block of malloc, calloc or realloc; `size` is the requested size in bytes (C23). Checked from harden=checks on, but not of guarded blocks. */
 void free_sized(void *block, size_t size) FREESTONE_LIBC_NOTHROW;
 
-/* Frees a block of aligned_alloc; `align` and `size` are those of the request, which are not checked (C23). */
+/* Frees a block of aligned_alloc; `align` and `size` are those of the request (C23), checked likewise. */
 void free_aligned_sized(void *block, size_t align, size_t size) FREESTONE_LIBC_NOTHROW;
 
 /*
@@ -454,12 +455,14 @@ void *pvalloc(size_t size) FREESTONE_LIBC_NOTHROW;
 
 /*
  * Bytes of a block that may be used, at least as many as were requested; 0 for NULL. For a block of malloc, calloc or aligned_alloc the
- * result depends only on the requested size and alignment; realloc may leave a block more.
+ * result depends only on the requested size and alignment; realloc may leave a block more. A block that the option guard_sample guards (so does
+ * profile=production) has exactly the bytes that were requested, and from harden=checks on every block has.
  */
 size_t malloc_usable_size(void *block) FREESTONE_LIBC_NOTHROW;
 
 /*
- * Bytes that a block of malloc(size) has: a program that can use more than it needs asks for that many. Never less than `size`.
+ * Bytes that malloc(size) rounds up to: a program that can use more than it needs asks for that many. Never less than `size`. It does not depend on
+ * options: a block of malloc(size) may have fewer, see malloc_usable_size, and a large one more.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_CONST
 size_t freestone_good_size(size_t size) FREESTONE_NOTHROW;

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn freestone_option_get(name: *const c_char, value: *mut u
     }
 }
 
-/// Bytes that a block of `malloc(size)` has.
+/// Bytes that `malloc(size)` rounds up to, without a guard or a trailer.
 #[unsafe(no_mangle)]
 pub extern "C" fn freestone_good_size(size: usize) -> usize {
     if size < door::SMALL_BOUND {
