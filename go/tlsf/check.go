@@ -41,6 +41,9 @@ func skewed(format string, args ...any) error {
 // checkRegion: the blocks cover the region without a gap; neighbours' flags and sizes agree; no two free blocks touch; every
 // free block is linked; the map of starts has exactly the used blocks; footers are whole.
 func (h *Heap) checkRegion(r *region, sum *tally) error {
+	if len(r.words) == 0 {
+		return nil // a zero Heap has no memory
+	}
 	starts, before := uint64(0), uint64(0)
 	for i := uint64(1); i < r.last(); {
 		head := r.words[i]

@@ -83,7 +83,7 @@ func (s sentinel) Error() string { return "tlsf: " + sentinelText[s].what }
 type Error struct {
 	Op     string // the operation: "alloc", "free", ...
 	Err    error  // one of the sentinels
-	Offset int64  // the block or slice it is about, as an offset in its region; -1 when there is none
+	Offset int64  // the block or slice it is about, as an offset in its region; of At, what it was passed; -1 when there is none
 	Size   int64  // the requested bytes, or the capacity of the slice; -1 when there is none
 	Detail string // more text for the message
 }

@@ -245,6 +245,42 @@ func TestInvalidOptionsAreRefused(t *testing.T) {
 	wantError(t, err, tlsf.ErrInvalidOption)
 }
 
+func TestAZeroHeapHasNoBlocksAndNothingBroken(t *testing.T) {
+	var h tlsf.Heap
+	_, err := h.Alloc(1)
+	wantError(t, err, tlsf.ErrTooLarge)
+	if err := h.Check(); err != nil || len(slices.Collect(h.Blocks())) != 0 || h.Leaks() != nil {
+		t.Errorf("a zero heap: %v", err)
+	}
+	if err := h.AddRegion(make([]byte, 1024)); err != nil {
+		t.Fatal(err)
+	}
+	b := mustAlloc(t, &h, 100)
+	if err := h.Check(); err != nil || len(slices.Collect(h.Blocks())) != 2 {
+		t.Errorf("a zero heap with a region: %v", err)
+	}
+	if err := errors.Join(h.Free(b), h.Check(), h.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnErrorOfAtHasTheOffsetThatWasPassed(t *testing.T) {
+	h := newHeap(t, 4096)
+	for offset, text := range map[uint64]string{
+		0x20:           "at offset 0x20:",
+		1<<48 | 0x10:   "at offset 0x1000000000010:",
+		1 << 63:        "no used block starts at 0x8000000000000000",
+		math.MaxUint64: "no used block starts at 0xffffffffffffffff",
+	} {
+		_, err := h.At(offset)
+		wantError(t, err, tlsf.ErrForeign)
+		var e *tlsf.Error
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), text) || e.Offset != max(int64(offset), -1) {
+			t.Errorf("At(%#x): %v", offset, err)
+		}
+	}
+}
+
 func TestEveryUseAfterCloseIsRefused(t *testing.T) {
 	h := newHeap(t, 4096)
 	b := mustAlloc(t, h, 100)

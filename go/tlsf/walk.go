@@ -22,7 +22,7 @@ func (h *Heap) Blocks() iter.Seq[Block] {
 	return func(yield func(Block) bool) {
 		for n := 0; n <= len(h.more) && !h.isClosed; n++ {
 			r := h.region(uint64(n))
-			for i := uint64(1); i < r.last(); {
+			for i := uint64(1); i+1 < uint64(len(r.words)); { // a zero Heap's region has no word
 				head := r.words[i]
 				if !r.isPlausible(i, head) {
 					return
