@@ -73,7 +73,8 @@ func MakeSlice[T any](a Allocator, length, capacity int) ([]T, error) {
 	return raw.Slice[T](b, capacity)[:length], nil
 }
 
-// FreeSlice frees a slice of MakeSlice. Its length may differ from when it was made, its start and capacity may not.
+// FreeSlice frees a slice of MakeSlice. Its length may differ from when it was made, its start and capacity must not. Another start is
+// refused. A smaller capacity is refused unless the block could be one for it too: then the whole block is freed.
 //
 // # Errors
 //
@@ -99,7 +100,12 @@ func CloneString(a Allocator, text string) (string, error) {
 	return raw.Text(b), nil
 }
 
-// FreeString frees a string of CloneString; a part of one is refused.
+// FreeString frees a string of CloneString, which must be passed whole. A part with another start is refused. A shorter part with the
+// same start is refused unless the block could be one for it too: then the whole block is freed. Freeing "" does nothing.
+//
+// # Errors
+//
+// Those of tlsf's FreeSized.
 func FreeString(a Allocator, text string) error {
 	return a.FreeSized(raw.TextStart(text), len(text))
 }

@@ -188,6 +188,21 @@ func TestStringsAreCopiedAndFreed(t *testing.T) {
 	}
 }
 
+func TestAPartThatHasTheSameBlockSizeFreesTheWholeBlock(t *testing.T) {
+	h := newHeap(t)
+	text, err := typed.CloneString(h, strings.Repeat("text", 50))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := typed.FreeString(h, text[:100]); !errors.Is(err, tlsf.ErrResliced) {
+		t.Fatalf("half of a string: %v", err)
+	}
+	s, err := typed.MakeSlice[byte](h, 30, 30)
+	if err := errors.Join(err, typed.FreeString(h, text[:len(text)-1]), typed.FreeSlice(h, s[:29:29]), h.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestTypedCallsAllocateNothingOnGosHeap(t *testing.T) {
 	h := newHeap(t)
 	if n := testing.AllocsPerRun(100, func() {
