@@ -86,6 +86,21 @@ fn the_files_open_elsewhere_and_dumps_are_shown_again_and_compared() {
 }
 
 #[test]
+fn dumps_of_an_earlier_run_are_kept_and_not_shown() {
+    let dumps = file("earlier-dumps");
+    let _ = fs::remove_dir_all(&dumps);
+    succeeded(&freestone(&["profile", "--dumps", &dumps, "--", program()]));
+    let kept = || fs::read_dir(&dumps).unwrap().count();
+    let before = kept();
+    refuses(&["profile", "--dumps", &dumps, "--", "sh", "-c", "kill -9 $$"], &["left no profile", "SIGKILL"]);
+    assert!(before >= 2 && kept() == before);
+    let output = freestone(&["profile", "--dumps", &dumps, "--", "sort", "/dev/null"]);
+    let said = succeeded(&output);
+    assert!(!said.contains("processes left profiles"), "{said}");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("burst") && kept() > before);
+}
+
+#[test]
 fn what_is_no_profile_and_commands_that_leave_none_are_said() {
     let damaged = file("damaged.heap");
     fs::write(&damaged, "heap profile: 1: 2 [ 3: 4 ] @ heap_v2/524288\n1: 2 [ 3").unwrap();

@@ -3,9 +3,11 @@
 //! | module | owns |
 //! |---|---|
 //! | [`run`] | a command with the profiler on |
+//! | [`dumps`] | the dumps that the processes of a run leave |
 //! | [`living`] | a process that is running |
 //! | [`output`] | the table on stdout, and the files |
 
+mod dumps;
 mod living;
 mod output;
 mod run;

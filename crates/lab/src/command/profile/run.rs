@@ -3,21 +3,19 @@
 //! Each process writes two dumps when it exits: what was live at its peak, and what is live then. The one that held most is shown.
 
 use crate::allocator::{preloading, selection};
+use crate::command::profile::dumps::RunDumps;
 use crate::command::profile::living;
 use crate::command::profile::output::{Output, Shown};
-use crate::heap_profile::dump;
 use crate::heap_profile::named::NamedProfile;
 use crate::heap_profile::page::Titled;
-use crate::heap_profile::sampled::HeapProfile;
 use crate::process::command_file::{self, Refusal};
 use crate::process::scratch_file::ScratchFolder;
 use crate::process::{command_run, interrupt};
 use crate::show::command_line;
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The options of a run.
@@ -29,7 +27,7 @@ pub(super) struct RunOptions {
     /// One byte in so many is sampled, on average; 1 samples all
     #[arg(long, value_name = "BYTES", default_value = "512k")]
     interval: String,
-    /// Keep the dumps of all processes in this folder
+    /// Keep the dumps of all processes in this folder, beside those of other runs
     #[arg(long, value_name = "FOLDER")]
     dumps: Option<PathBuf>,
     #[command(flatten)]
@@ -46,23 +44,6 @@ fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.0..=86_400.0).contains(&seconds) => Ok(seconds),
         _ => Err("from 0 to 86400".into()),
-    }
-}
-
-/// The dumps of one process.
-#[derive(Default)]
-struct Dumps {
-    at_peak: HeapProfile,
-    at_end: HeapProfile,
-}
-
-impl Dumps {
-    /// Bytes that were live at the peak, or allocated in total if none was.
-    fn weight(&self) -> (i64, i64) {
-        let sum = |of: fn(&crate::heap_profile::usage::Usage) -> i64| -> i64 {
-            self.at_peak.samples.iter().map(|sample| of(&sample.usage)).sum()
-        };
-        (sum(|usage| usage.live.bytes), sum(|usage| usage.total.bytes))
     }
 }
 
@@ -93,16 +74,16 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
         bail!("{} is not UTF-8, and the library takes no other name; choose another: --dumps FOLDER", folder.display());
     }
     let variable = |name: &str, value: OsString| (format!("FREESTONE_HEAP_PROFILE{name}"), value);
-    let file = folder.join("%p.%n.%w.heap");
+    let dumps = RunDumps::in_folder(&folder)?;
     allocator.environment.extend([
         variable("", "on".into()),
         variable("_INTERVAL", options.interval.clone().into()),
-        variable("_FILE", file.into()),
+        variable("_FILE", dumps.pattern().into()),
     ]);
     interrupt::keep_for_the_command();
     let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;
     interrupt::continue_when_the_reader_is_gone();
-    let processes = read_all(&folder)?;
+    let processes = dumps.read()?;
     let Some((pid, dumps)) = processes.iter().max_by_key(|(_, dumps)| dumps.weight()) else {
         let why = match preloading::obstacle(&path) {
             Some(obstacle) => obstacle.to_string(),
@@ -124,26 +105,4 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
         timeline: Vec::new(),
     })?;
     Ok(record.exit.clamp(0, 255) as u8)
-}
-
-/// The dumps in a folder, by process. A dump that cannot be read is named on stderr.
-fn read_all(folder: &Path) -> Result<BTreeMap<u32, Dumps>> {
-    let mut processes = BTreeMap::<u32, Dumps>::new();
-    for entry in fs::read_dir(folder)?.flatten() {
-        let path = entry.path();
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let parts: Vec<&str> = name.split('.').collect();
-        let [pid, _, which, "heap"] = parts[..] else { continue };
-        let (Ok(pid), Ok(profile)) =
-            (pid.parse(), dump::read(&path).inspect_err(|error| eprintln!("freestone: {error:#}")))
-        else {
-            continue;
-        };
-        let dumps = processes.entry(pid).or_default();
-        match which {
-            "peak" => dumps.at_peak = profile,
-            _ => dumps.at_end = profile,
-        }
-    }
-    Ok(processes)
 }
