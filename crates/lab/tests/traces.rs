@@ -3,10 +3,11 @@
 mod harness;
 
 use harness::{command, file, freestone, holds, installed, refuses, said, succeeded};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Compiles a C program; `None` if there is no compiler.
 fn program(name: &str, source: &str) -> Option<String> {
@@ -135,7 +136,7 @@ fn a_trace_recorded_with_stacks_shows_call_sites_and_a_copy_without_them_has_no_
     assert!(figures(&stripped)["call_sites"].is_null());
     refuses(&["record", "--stacks", "--strip", "--", "true"], &["cannot be used with"]);
 
-    // What an earlier recording left is replaced whole: without stacks there is no profile any more.
+    // The earlier trace is replaced with the profile beside it.
     succeeded(&command(&["record", "-o", &trace, "--", &program]).output().expect("the lab runs"));
     assert!(figures(&trace)["call_sites"].is_null());
     let left = fs::read_dir(Path::new(&trace).parent().expect("a folder")).expect("it can be read");
@@ -189,6 +190,100 @@ fn a_file_that_is_no_trace_is_not_replaced() {
     fs::write(&path, "dear reader").expect("the folder can be written");
     refuses(&["record", "-o", &path, "--", "true"], &["exists and is no trace"]);
     assert_eq!(fs::read(Path::new(&path)).expect("it exists"), b"dear reader");
+}
+
+#[test]
+fn a_recording_takes_no_files_but_the_trace_that_it_replaces() {
+    let trace = file("kept.trace");
+    let dated = format!("{trace}.20261126");
+    for path in [&trace, &dated] {
+        let _ = fs::remove_file(path);
+    }
+    let record = || command(&["record", "-o", &trace, "--", "sort", "/dev/null"]);
+    succeeded(&record().output().expect("the lab runs"));
+    fs::copy(&trace, &dated).expect("a copy");
+    let first = fs::read(&trace).expect("a trace");
+    let nothing = record().env("FREESTONE_SANDBOX", "on").output().expect("the lab runs");
+    holds(&said(&nothing), &["left no trace"]);
+    assert_eq!((nothing.status.success(), fs::read(&trace).expect("it is kept")), (false, first.clone()));
+    let summary = succeeded(&record().output().expect("the lab runs"));
+    assert_eq!(summary.matches("recorded ").count(), 1, "{summary}");
+    assert_ne!(fs::read(&trace).expect("a trace"), first);
+    assert_eq!(fs::read(&dated).expect("the copy is kept"), first);
+    assert!(!names_beside(&trace).iter().any(|name| name.ends_with(".recording")), "the folder of the run is gone");
+}
+
+/// The names of files whose names begin with that of `path`.
+fn names_beside(path: &str) -> Vec<String> {
+    let name = Path::new(path).file_name().and_then(|name| name.to_str()).expect("a name");
+    let entries = fs::read_dir(Path::new(path).with_file_name(".")).expect("the folder can be read").flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|other| other.starts_with(name)).collect()
+}
+
+#[test]
+fn two_recordings_at_once_into_one_name_leave_both_traces() {
+    let trace = file("both.trace");
+    for old in names_beside(&trace) {
+        fs::remove_file(file(&old)).expect("an old trace");
+    }
+    // It has recorded before the second begins, and reads until that has ended.
+    let mut first = command(&["record", "-o", &trace, "--", "sh", "-c", "sort /dev/null; echo begun; read line; true"]);
+    let mut first = first.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+    let mut begun = [0; 6];
+    first.stdout.as_mut().expect("a pipe").read_exact(&mut begun).expect("it has begun");
+    let second = succeeded(&command(&["record", "-o", &trace, "--", "sort", "/dev/null"]).output().expect("it runs"));
+    assert_eq!((second.matches("recorded ").count(), second.contains("of sort")), (1, true), "{second}");
+    let after_second = fs::read(&trace).expect("its trace");
+    let first = succeeded(&first.wait_with_output().expect("it ends"));
+    assert_eq!((first.matches("recorded ").count(), first.contains("of sh")), (2, true), "{first}");
+    assert_eq!(fs::read(&trace).expect("it is kept"), after_second);
+    assert_eq!(names_beside(&trace).len(), 3, "{first}");
+}
+
+/// Ends when its child has recorded a little; the child allocates much when the input has ended.
+const DAEMON: &str = r"
+#include <stdlib.h>
+#include <unistd.h>
+int main(void) {
+    char byte;
+    int begun[2];
+    if (pipe(begun) != 0) return 1;
+    free(malloc(10));
+    if (fork() != 0) return read(begun[0], &byte, 1) != 1;
+    free(malloc(10));
+    if (write(begun[1], &byte, 1) != 1) return 1;
+    while (read(0, &byte, 1) == 1) { }
+    for (int i = 0; i < 200000; i++) free(malloc(1 + i % 1000));
+    return 0;
+}";
+
+#[test]
+fn the_trace_of_a_process_that_outlives_the_command_goes_on_where_it_is() {
+    let Some(program) = program("daemon", DAEMON) else { return };
+    let trace = file("daemon.trace");
+    for old in names_beside(&trace) {
+        let _ = fs::remove_dir_all(file(&old));
+    }
+    let mut recorded = command(&["record", "-o", &trace, "--", &program]);
+    let recorded = recorded.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut recorded = recorded.spawn().expect("it runs");
+    let input = recorded.stdin.take();
+    let mut summary = String::new();
+    // The child has the pipe, too, so it does not end: the last line is the warning about the child's trace.
+    let mut lines = BufReader::new(recorded.stderr.take().expect("a pipe")).lines();
+    while !summary.contains("is still running") {
+        summary.push_str(&lines.next().expect("more is said").expect("text"));
+    }
+    assert!(recorded.wait().expect("it ends").success());
+    holds(&summary, &["goes on: its trace stays "]);
+    let after = summary.split("its trace stays ").nth(1).expect("a path");
+    let path = &after[..after.find("recorded ").expect("a summary behind it")];
+    drop(input);
+    // Its standard error ends with it.
+    assert_eq!(lines.count(), 0);
+    let seen = figures(path);
+    assert!(seen["events"].as_u64().expect("a number") >= 400_000 && seen["warnings"] == json!([]), "{seen}");
+    fs::remove_dir_all(Path::new(path).parent().expect("the folder of the run")).expect("it can be removed");
 }
 
 #[test]

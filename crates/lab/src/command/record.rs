@@ -3,6 +3,8 @@
 //! The command keeps its terminal, its input and its exit status. The processes that it starts have traces of their own, beside the first. With stacks,
 //! each has a heap profile of the same run beside its trace.
 
+mod run_folder;
+
 use crate::allocator::{preloading, selection};
 use crate::process::command_file::{self, Refusal};
 use crate::process::{command_run, interrupt};
@@ -13,6 +15,7 @@ use crate::trace::recording::Recording;
 use crate::trace::strip;
 use crate::trace::timeline::Timeline;
 use anyhow::{Context, Result, bail};
+use run_folder::RunFolder;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,29 +64,34 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     if output.to_str().is_none() {
         bail!("{} is not UTF-8, and the library takes no other name; choose another file: -o FILE", output.display());
     }
-    remove_old(&output)?;
-    allocator.environment.push((VARIABLE.into(), output.clone().into()));
+    let folder = RunFolder::new(&output)?;
+    let first = folder.first();
+    allocator.environment.push((VARIABLE.into(), first.clone().into()));
     if let Some(interval) = &options.stacks {
         let variable = |name: &str, value: OsString| (format!("FREESTONE_HEAP_PROFILE{name}"), value);
-        let file = profile_beside::pattern(&output);
+        let file = profile_beside::pattern(&first);
         let variables = [variable("", "on".into()), variable("_INTERVAL", interval.into()), variable("_FILE", file)];
         allocator.environment.extend(variables);
     }
     interrupt::keep_for_the_command();
     let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;
     interrupt::continue_when_the_reader_is_gone();
-    let traces = traces(&output)?;
+    let traces = folder.traces()?;
     if traces.is_empty() {
         let why = "it allocated nothing, or the library says above why it cannot write the file";
         let message = format!("the command left no trace {}: {why}", output.display());
         return Err(Refusal::after_the_command(record.exit, message).into());
     }
+    if options.strip {
+        traces.iter().filter(|trace| !trace.goes_on).try_for_each(|trace| strip_file(&trace.path))?;
+    }
     let mut summaries = Vec::new();
-    for trace in traces {
-        if options.strip {
-            strip_file(&trace)?;
+    for trace in folder.publish(traces)? {
+        if trace.goes_on {
+            let as_it_is = if options.strip { ", and is not stripped" } else { "" };
+            eprintln!("process {} goes on: its trace stays {}{as_it_is}", trace.pid, trace.path.display());
         }
-        summaries.push(summary(&trace)?);
+        summaries.push(summary(&trace.path)?);
     }
     // The process that called most is what people mean, however many shells started it.
     summaries.sort_by_key(|&(calls, _)| std::cmp::Reverse(calls));
@@ -93,52 +101,6 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         eprintln!("and {n_others} traces of processes that called less, in {}.*", output.display());
     }
     Ok(record.exit.clamp(0, 255) as u8)
-}
-
-/// Removes the traces of an earlier recording, and the profiles beside them.
-fn remove_old(output: &Path) -> Result<()> {
-    let is_profile = |name: &str, other: &str| {
-        other.strip_suffix(profile_beside::ENDING).is_some_and(|first| first != name && is_of(name, first))
-    };
-    for old in traces(output)?.into_iter().chain(beside(output, is_profile)?) {
-        fs::remove_file(&old).with_context(|| format!("{} cannot be replaced", old.display()))?;
-    }
-    if output.exists() {
-        bail!("{} exists and is no trace; choose another file: -o FILE", output.display());
-    }
-    Ok(())
-}
-
-/// The trace at `output`, and those whose names have a process's number behind that, the first one first.
-fn traces(output: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = beside(output, is_of)?;
-    found.retain(|path| starts_as_trace(path));
-    found.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
-    Ok(found)
-}
-
-/// The files in the folder of `output` whose names are right beside its name.
-fn beside(output: &Path, is_right: impl Fn(&str, &str) -> bool) -> Result<Vec<PathBuf>> {
-    let (Some(folder), Some(name)) = (output.parent(), output.file_name()) else {
-        bail!("{} is no file", output.display());
-    };
-    let name = name.to_string_lossy();
-    let entries = fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
-    let entries = entries.flatten().filter(|entry| is_right(&name, &entry.file_name().to_string_lossy()));
-    Ok(entries.map(|entry| entry.path()).collect())
-}
-
-/// Whether a file called `other` belongs to the recording into `name`.
-fn is_of(name: &str, other: &str) -> bool {
-    let Some(rest) = other.strip_prefix(name) else { return false };
-    rest.is_empty() || rest.starts_with('.') && rest.split('.').skip(1).all(|part| part.parse::<u32>().is_ok())
-}
-
-fn starts_as_trace(path: &Path) -> bool {
-    use std::io::Read as _;
-    let mut start = [0; 8];
-    fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok()
-        && start == freestone_trace::file::MAGIC
 }
 
 fn strip_file(path: &Path) -> Result<()> {
@@ -166,15 +128,4 @@ fn summary(path: &Path) -> Result<(u64, String)> {
         text.push_str(&doubt);
     }
     Ok((events, text))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_traces_of_other_processes_have_a_number_after_the_name() {
-        assert!(is_of("a.trace", "a.trace") && is_of("a.trace", "a.trace.12") && is_of("a.trace", "a.trace.12.2"));
-        assert!(!is_of("a.trace", "a.trace.gz") && !is_of("a.trace", "b.trace") && !is_of("a.trace", "a.trace12"));
-    }
 }
