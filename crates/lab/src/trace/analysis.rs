@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 /// Points of the curve of live bytes.
 const POINTS: u64 = 400;
 
-/// The figures of a trace. Sizes are those that the program asked for.
+/// The figures of a trace. Sizes are those that the program asked for. Bytes that were allocated are those of allocations, and those by which resizes made blocks
+/// larger: these count for the thread that resized, and for the new size. So they add up over threads, and over sizes.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Analysis {
     pub(crate) allocations: u64,
@@ -71,7 +72,7 @@ impl Analysis {
                 Call::Begin | Call::End => {}
                 Call::Allocate { block, size, .. } => counted.begin(block, Born { size, time_us, thread }),
                 Call::Free { block } => counted.free(block, thread, time_us),
-                Call::Resize { from, block, size } => counted.resize(from, block, size, thread),
+                Call::Resize { from, block, size } => counted.resize(from, block, size, (thread, time_us)),
             }
             counted.sample(time_us / step_us * step_us);
             counted.note_peak(time_us);
@@ -134,13 +135,17 @@ impl Counted {
     }
 
     /// A resized block goes on living under another number.
-    fn resize(&mut self, from: Block, block: Block, size: u64, thread: u32) {
+    fn resize(&mut self, from: Block, block: Block, size: u64, (thread, time_us): (u32, u64)) {
         let born = self.blocks[from as usize];
+        let growth = size.saturating_sub(born.size);
         self.figures.resizes += 1;
-        self.figures.allocated_bytes += size.saturating_sub(born.size);
+        self.figures.allocated_bytes += growth;
         self.live_bytes = self.live_bytes - born.size + size;
+        self.thread(thread, time_us).bytes += growth;
         self.size(born.size).live_at_end -= 1;
-        self.size(size).live_at_end += 1;
+        let of_size = self.size(size);
+        of_size.bytes += growth;
+        of_size.live_at_end += 1;
         self.blocks[block as usize] = Born { size, thread, ..born };
     }
 
@@ -185,5 +190,22 @@ mod tests {
         assert_eq!(figures.threads[&1].frees_of_others, 1);
         assert_eq!(figures.sizes.values().map(|size| size.live_at_end).sum::<u64>(), 1);
         assert_eq!(figures.live_bytes_over_time.iter().map(|point| point.1).max(), Some(200));
+    }
+
+    #[test]
+    fn growth_counts_for_the_thread_that_resizes_and_for_the_new_size() {
+        let step = |thread, call| Step { thread, time_us: 0, call };
+        let steps = vec![
+            step(0, Call::Allocate { block: 0, size: 10, align_log2: 0, is_zeroed: false }),
+            step(1, Call::Resize { from: 0, block: 1, size: 100_000 }),
+            step(0, Call::Resize { from: 1, block: 2, size: 20 }),
+        ];
+        let figures = Analysis::of(&Timeline { steps, n_blocks: 3, ..Timeline::default() });
+        assert_eq!(figures.allocated_bytes, 100_000);
+        assert_eq!((figures.threads[&0].bytes, figures.threads[&1].bytes), (10, 99_990));
+        let of_size = |log2: u32| {
+            (figures.sizes[&log2].allocations, figures.sizes[&log2].bytes, figures.sizes[&log2].live_at_end)
+        };
+        assert_eq!([4, 5, 17].map(of_size), [(1, 10, 0), (0, 0, 1), (0, 99_990, 0)]);
     }
 }

@@ -11,11 +11,11 @@ const MOST_THREADS: usize = 20;
 /// Prints a summary and all tables.
 pub(super) fn print(recording: &Recording, timeline: &Timeline, figures: &Analysis) {
     println!("{}", summary(recording, timeline, figures));
-    println!("\nSizes, as the program asked for them");
+    println!("\nSizes, as the program asked for them; bytes that a resize added count for the new size");
     table::print(&texts(&["up to", "allocations", "share", "bytes", "live at end"]), &sizes(figures), 1);
     println!("\nLifetimes of freed blocks");
     table::print(&texts(&["from", "blocks", "share"]), &lifetimes(figures), 1);
-    println!("\nThreads");
+    println!("\nThreads; bytes that a resize added count for the thread that resized");
     let header = texts(&["thread", "from", "to", "allocations", "bytes", "frees", "of others' blocks"]);
     table::print(&header, &threads(figures), 1);
 }
