@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`description`], [`as_text`] | an allocator: name, library, version, options; what of it is written into files as text |
 //! | [`selection`] | the allocators that the user named, or all available |
+//! | [`option_value`] | which values Freestone's options can have |
 //! | [`freestone_library`], [`peer_library`] | Freestone's library, the peers' libraries |
 //! | [`checkout`], [`installation`] | where they come from: built with cargo in a checkout, or installed |
 //! | [`preloading`], [`file_capabilities`] | whether a file can be preloaded, and into which commands |
@@ -17,6 +18,7 @@ pub(crate) mod file_capabilities;
 pub(crate) mod freestone_library;
 pub(crate) mod installation;
 pub(crate) mod lending;
+pub(crate) mod option_value;
 pub(crate) mod peer_library;
 pub(crate) mod preloading;
 pub(crate) mod proof;

@@ -110,6 +110,7 @@ fn what_is_no_profile_and_commands_that_leave_none_are_said() {
     refuses(&["profile", "show", "/no/such/file"], &["/no/such/file", "cannot be read"]);
     refuses(&["profile", "--", "no-such-command"], &["'no-such-command'"]);
     refuses(&["profile", "--", "sh", "-c", "kill -9 $$"], &["left no profile", "SIGKILL"]);
+    refuses(&["profile", "--interval", "xyz", "--", "true"], &["--interval", "not a number", "takes 1 to "]);
     refuses(&["profile", "-o", "/no/such/folder/x", "--", "python3", "-c", "pass"], &["/no/such/folder/x"]);
     let status = freestone(&["profile", "--", "python3", "-c", "exit(7)"]);
     assert_eq!(status.status.code(), Some(7), "{}", said(&status));

@@ -135,6 +135,9 @@ fn a_trace_recorded_with_stacks_shows_call_sites_and_a_copy_without_them_has_no_
     succeeded(&freestone(&["trace", &trace, "--strip", &stripped]));
     assert!(figures(&stripped)["call_sites"].is_null());
     refuses(&["record", "--stacks", "--strip", "--", "true"], &["cannot be used with"]);
+    refuses(&["record", "--stacks=0", "--", "true"], &["--stacks", "out of range", "takes 1 to "]);
+    let bad = ["record", "-a", "freestone:decay_ms=abc", "--", "true"];
+    refuses(&bad, &["'freestone:decay_ms=abc'", "'abc' is not a number", "decay_ms takes 0 to "]);
 
     // The earlier trace is replaced with the profile beside it.
     succeeded(&command(&["record", "-o", &trace, "--", &program]).output().expect("the lab runs"));

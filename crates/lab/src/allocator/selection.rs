@@ -2,7 +2,7 @@
 
 use crate::allocator::description::Allocator;
 use crate::allocator::peer_library::{self, PEERS};
-use crate::allocator::{freestone_library, preloading};
+use crate::allocator::{freestone_library, option_value, preloading};
 use crate::suggestion;
 use anyhow::{Result, bail};
 use freestone::options::OPTIONS;
@@ -20,7 +20,7 @@ pub(crate) struct Selection {
 /// means all that are available.
 ///
 /// # Errors
-/// A name is unknown or given twice, or a library is not an allocator.
+/// A name is unknown or given twice, an option cannot have its value, or a library is not an allocator.
 pub(crate) fn select(wanted: &[String]) -> Result<Selection> {
     if wanted.is_empty() {
         return Ok(at_hand());
@@ -50,8 +50,13 @@ fn one(text: &str) -> Result<Allocator> {
     if found.library.is_none() || PEERS.iter().any(|peer| peer.name == found.name) {
         bail!("'{text}': the options behind a colon are Freestone's, and {} has others", found.name);
     }
-    if let Some((key, _)) = options.iter().find(|(key, _)| OPTIONS.iter().all(|spec| spec.key != *key)) {
-        bail!("'{text}': {}", suggestion::unknown("option", key, OPTIONS.iter().map(|spec| spec.key)));
+    for (key, value) in &options {
+        let Some(option) = OPTIONS.iter().position(|spec| spec.key == *key) else {
+            bail!("'{text}': {}", suggestion::unknown("option", key, OPTIONS.iter().map(|spec| spec.key)));
+        };
+        if let Err(mistake) = option_value::check(option, value.as_bytes()) {
+            bail!("'{text}': '{value}' is {mistake}");
+        }
     }
     let variables: Vec<_> =
         options.iter().map(|(key, value)| (format!("FREESTONE_{}", key.to_uppercase()), *value)).collect();

@@ -1,6 +1,6 @@
 //! `freestone options`: the library's options, each with its value in this environment, the source of that value, and its effect.
 //!
-//! The table comes from the heap ([`freestone::options::OPTIONS`]); no other module of the lab reads it.
+//! The table comes from the heap ([`freestone::options::OPTIONS`]).
 
 use crate::show::table;
 use crate::suggestion;

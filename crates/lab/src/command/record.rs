@@ -5,7 +5,7 @@
 
 mod run_folder;
 
-use crate::allocator::{preloading, selection};
+use crate::allocator::{option_value, preloading, selection};
 use crate::process::command_file::{self, Refusal};
 use crate::process::{command_run, interrupt};
 use crate::show::quantity;
@@ -39,7 +39,8 @@ pub(crate) struct Options {
     #[arg(long)]
     strip: bool,
     /// Have a heap profile of the same run written beside each trace, with one byte in so many sampled, so that `freestone trace` shows call sites
-    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "64k", conflicts_with = "strip")]
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, require_equals = true, default_missing_value = "64k", conflicts_with = "strip",
+        value_parser = option_value::sampling_interval)]
     stacks: Option<String>,
     /// The command and its arguments
     #[arg(trailing_var_arg = true, required = true)]

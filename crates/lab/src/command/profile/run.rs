@@ -2,7 +2,7 @@
 //!
 //! Each process writes two dumps when it exits: what was live at its peak, and what is live then. The one that held most is shown.
 
-use crate::allocator::{preloading, selection};
+use crate::allocator::{option_value, preloading, selection};
 use crate::command::profile::dumps::RunDumps;
 use crate::command::profile::living;
 use crate::command::profile::output::{Output, Shown};
@@ -25,7 +25,7 @@ pub(super) struct RunOptions {
     #[arg(short, long = "allocator", value_name = "NAME=PATH", default_value = "freestone")]
     allocator: String,
     /// One byte in so many is sampled, on average; 1 samples all
-    #[arg(long, value_name = "BYTES", default_value = "512k")]
+    #[arg(long, value_name = "BYTES", default_value = "512k", value_parser = option_value::sampling_interval)]
     interval: String,
     /// Keep the dumps of all processes in this folder, beside those of other runs
     #[arg(long, value_name = "FOLDER")]
