@@ -14,7 +14,7 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A trace.
 pub(crate) struct Recording {
-    /// The command line, its arguments separated by spaces.
+    /// The command line, its arguments separated by spaces. Control characters are escaped.
     pub(crate) command: String,
     /// Number of the process.
     pub(crate) pid: u32,
@@ -97,8 +97,8 @@ impl Recording {
                 }
             }
         }
-        let command =
-            header.command.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect::<Vec<_>>().join(" ");
+        let arguments = header.command.split(|&byte| byte == 0).map(String::from_utf8_lossy);
+        let command = printable(&arguments.collect::<Vec<_>>().join(" "));
         Ok(Self {
             command,
             pid: header.pid,
@@ -135,6 +135,13 @@ impl Recording {
         }
         doubts
     }
+}
+
+/// A text in which control characters, which would reach the terminal of the one who reads it, are escaped.
+fn printable(text: &str) -> String {
+    let escaped =
+        |letter: char| if letter.is_control() { letter.escape_default().collect() } else { String::from(letter) };
+    text.chars().map(escaped).collect()
 }
 
 #[cfg(test)]

@@ -36,6 +36,13 @@ fn a_trace_reads_back_plain_and_compressed() {
 }
 
 #[test]
+fn control_characters_of_a_command_line_are_escaped() {
+    let command = "sh -c \u{1b}[31mred\n\u{9b}2J".to_owned();
+    let read = Recording::read(&encode(&Recording { command, ..small() })).unwrap();
+    assert_eq!(read.command, r"sh -c \u{1b}[31mred\n\u{9b}2J");
+}
+
+#[test]
 fn what_is_no_trace_is_refused_in_one_sentence() {
     let text = |bytes: &[u8]| Recording::read(bytes).map(|_| ()).unwrap_err().to_string();
     assert_eq!(text(b"hello"), "this is no trace of Freestone");
