@@ -58,7 +58,7 @@ pub(crate) struct Options {
     #[command(flatten)]
     output: Output,
     /// List the workloads and their parameters, or the programs
-    #[arg(short, long)]
+    #[arg(short, long, conflicts_with = "json")]
     list: bool,
 }
 
@@ -237,6 +237,12 @@ mod tests {
         assert_eq!(options(&["--quick"]).selected().unwrap().len(), QUICK.len());
         assert_eq!(options(&[]).selected().unwrap().len(), catalogue::ALL.len());
         assert_eq!(options(&["--quick", "larson"]).selected().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_list_is_no_summary_that_could_be_json() {
+        assert!(Line::try_parse_from(["bench", "--list", "--json"]).is_err());
+        assert!(options(&["--list"]).list);
     }
 
     #[test]
