@@ -9,6 +9,7 @@
 //! | 24 | 8 | how it ended: bits of [`end`] |
 //! | 32 | 8 | peak resident memory of the process in bytes, when it ended; 0 if not known |
 //! | 40 | 8 | time of the end, in microseconds since the start |
+//! | 48 | 8 | length of the file when the process ended, in bytes; 0 if not known |
 //! | 64 | up to 2048 | the command line, its arguments separated by zero bytes; two zero bytes end it |
 
 use crate::chunk::{Chunk, UNIT_BYTES};
@@ -28,6 +29,9 @@ pub const PEAK_RSS_AT: usize = 32;
 
 /// Where the time of the end is.
 pub const END_US_AT: usize = 40;
+
+/// Where the length of the file is.
+pub const LEN_AT: usize = 48;
 
 /// Where the command line is.
 pub const COMMAND_AT: usize = 64;
@@ -58,6 +62,8 @@ pub struct Header<'a> {
     pub peak_rss: u64,
     /// Time of the end, in microseconds since the start; 0 if not known.
     pub end_us: u64,
+    /// Length of the file when the process ended, in bytes; 0 if not known.
+    pub len: u64,
     /// The command line, its arguments separated by zero bytes.
     pub command: &'a [u8],
 }
@@ -71,7 +77,8 @@ impl<'a> Header<'a> {
         bytes[16..24].copy_from_slice(&self.began_ns.to_le_bytes());
         bytes[END_AT..PEAK_RSS_AT].copy_from_slice(&self.end.to_le_bytes());
         bytes[PEAK_RSS_AT..END_US_AT].copy_from_slice(&self.peak_rss.to_le_bytes());
-        bytes[END_US_AT..END_US_AT + 8].copy_from_slice(&self.end_us.to_le_bytes());
+        bytes[END_US_AT..LEN_AT].copy_from_slice(&self.end_us.to_le_bytes());
+        bytes[LEN_AT..LEN_AT + 8].copy_from_slice(&self.len.to_le_bytes());
         for (to, &from) in bytes[COMMAND_AT..COMMAND_AT + COMMAND_BYTES].iter_mut().zip(self.command) {
             *to = from;
         }
@@ -104,6 +111,7 @@ impl<'a> Header<'a> {
             end: number(long(END_AT))?,
             peak_rss: number(long(PEAK_RSS_AT))?,
             end_us: number(long(END_US_AT))?,
+            len: number(long(LEN_AT))?,
             command: &command[..len],
         })
     }

@@ -85,7 +85,7 @@ proptest! {
         let _ = Events::new(&bytes, 0, 0, 0).count();
         let header = Header { len: 1 << 16, recorder: 0, thread: 9, place: 0, time_us: 100, sequence: 50 };
         let mut trace = vec![0; file::HEADER_BYTES];
-        let head = file::Header { pid: 1, began_ns: 2, end: 1, peak_rss: 3, end_us: 4, command: b"a\0b" };
+        let head = file::Header { pid: 1, began_ns: 2, end: 1, peak_rss: 3, end_us: 4, len: 5, command: b"a\0b" };
         head.write(trace.as_mut_slice().try_into().expect("a header's length"));
         prop_assert_eq!(file::Header::read(&trace), Ok(head));
         trace.extend_from_slice(&header.to_bytes());
@@ -105,7 +105,7 @@ proptest! {
 #[test]
 fn a_header_that_is_none_or_cut_or_of_another_version_is_told_apart() {
     let mut bytes = vec![0; file::HEADER_BYTES];
-    let head = file::Header { pid: 1, began_ns: 2, end: 0, peak_rss: 0, end_us: 0, command: b"" };
+    let head = file::Header { pid: 1, began_ns: 2, end: 0, peak_rss: 0, end_us: 0, len: 0, command: b"" };
     head.write(bytes.as_mut_slice().try_into().expect("a header's length"));
     let text = |bytes: &[u8]| file::Header::read(bytes).expect_err("damaged").to_string();
     assert_eq!(text(b""), "this is no trace of Freestone");

@@ -155,6 +155,7 @@ impl TraceFile {
                 header.put(file::END_AT, file::end::EXITED);
                 header.put(file::PEAK_RSS_AT, process::peak_resident_bytes().unwrap_or(0));
                 header.put(file::END_US_AT, self.now_us());
+                header.put(file::LEN_AT, self.end.load(Ordering::Relaxed));
             });
         }
     }
@@ -230,6 +231,7 @@ impl TraceFile {
             end: 0,
             peak_rss: 0,
             end_us: 0,
+            len: 0,
             command: process::command_line(&mut buffer),
         };
         let start = self.map_header()?;

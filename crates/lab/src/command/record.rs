@@ -116,12 +116,12 @@ fn summary(path: &Path) -> Result<(u64, String)> {
     let figures = Analysis::of(&Timeline::of(&recording));
     let events = recording.n_events();
     let mut text = format!(
-        "recorded {} calls of {} into {} ({}, {:.1} bytes a call); at most {} were live",
+        "recorded {} calls of {} into {} ({}{}); at most {} were live",
         quantity::count(events),
         recording.command,
         path.display(),
         quantity::bytes(recording.used_bytes as f64),
-        recording.used_bytes as f64 / events.max(1) as f64,
+        recording.bytes_a_call(", "),
         quantity::bytes(figures.peak_live_bytes as f64),
     );
     for doubt in recording.doubts() {

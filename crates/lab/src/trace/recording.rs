@@ -32,7 +32,7 @@ pub(crate) struct Recording {
     pub(crate) used_bytes: u64,
     /// What could not be read.
     pub(crate) damage: Vec<Damage>,
-    /// Whether the file ends inside a chunk.
+    /// Whether the file ends inside a chunk, or is shorter than it was when the process ended.
     pub(crate) is_cut: bool,
 }
 
@@ -82,7 +82,7 @@ impl Recording {
             let Damage::Checksum { recorder, place: at } = *damage else { return true };
             chunks.binary_search_by_key(&(recorder, at), place).is_err()
         });
-        let is_cut = chunks.iter().any(|chunk| chunk.is_cut);
+        let is_cut = chunks.iter().any(|chunk| chunk.is_cut) || (bytes.len() as u64) < header.len;
         let mut streams: BTreeMap<u32, Vec<Event>> = BTreeMap::new();
         let mut used_bytes = file::HEADER_BYTES as u64;
         for chunk in &chunks {
@@ -116,6 +116,14 @@ impl Recording {
     /// Number of events.
     pub(crate) fn n_events(&self) -> u64 {
         self.streams.iter().map(|stream| stream.len() as u64).sum()
+    }
+
+    /// Bytes of the file for each event, in words behind `before`; nothing of a file without events.
+    pub(crate) fn bytes_a_call(&self, before: &str) -> String {
+        match self.n_events() {
+            0 => String::new(),
+            events => format!("{before}{:.1} bytes a call", self.used_bytes as f64 / events as f64),
+        }
     }
 
     /// What is missing, in a sentence for each reason.

@@ -49,6 +49,9 @@ fn renumber(event: &mut Event, numbers: &mut HashMap<u64, u64>) {
 /// The bytes of a trace.
 pub(crate) fn encode(recording: &Recording) -> Vec<u8> {
     let mut bytes = vec![0; file::HEADER_BYTES];
+    for (recorder, stream) in recording.streams.iter().enumerate() {
+        encode_stream(recorder as u32, stream, &mut bytes);
+    }
     let command = recording.command.replace(' ', "\0");
     let header = file::Header {
         pid: recording.pid,
@@ -56,13 +59,11 @@ pub(crate) fn encode(recording: &Recording) -> Vec<u8> {
         end: recording.end,
         peak_rss: recording.peak_rss,
         end_us: recording.end_us,
+        len: bytes.len() as u64,
         command: command.as_bytes(),
     };
     if let Some(first) = bytes.first_chunk_mut() {
         header.write(first);
-    }
-    for (recorder, stream) in recording.streams.iter().enumerate() {
-        encode_stream(recorder as u32, stream, &mut bytes);
     }
     bytes
 }

@@ -84,7 +84,7 @@ fn the_header_says_what_was_recorded_and_how_it_ended() {
     with_header(&recording.file(0), |header| {
         assert_eq!((u64::from(header.pid), header.end), (process::id() as u64, 0));
         assert!((before..=now_ns()).contains(&u128::from(header.began_ns)));
-        assert_eq!((header.peak_rss, header.end_us), (0, 0));
+        assert_eq!((header.peak_rss, header.end_us, header.len), (0, 0, 0));
         assert!(header.command.starts_with(program.as_bytes()));
     });
     pass(1000);
@@ -92,6 +92,7 @@ fn the_header_says_what_was_recorded_and_how_it_ended() {
     with_header(&recording.file(0), |header| {
         assert_eq!(header.end, file::end::EXITED);
         assert!(header.peak_rss > 1 << 20, "{}", header.peak_rss);
+        assert_eq!(header.len, fs::metadata(recording.file(0)).unwrap().len());
         assert!((1000..=begun.elapsed().as_micros() + 1).contains(&u128::from(header.end_us)), "{}", header.end_us);
     });
 }

@@ -25,12 +25,12 @@ fn summary(recording: &Recording, timeline: &Timeline, figures: &Analysis) -> St
     let mut lines = vec![
         format!("command       {}", recording.command),
         format!(
-            "calls         {}: {} allocations, {} frees, {} resized; {:.1} bytes a call",
+            "calls         {}: {} allocations, {} frees, {} resized{}",
             quantity::count(recording.n_events()),
             quantity::count(figures.allocations),
             quantity::count(figures.frees),
             quantity::count(figures.resizes),
-            recording.used_bytes as f64 / recording.n_events().max(1) as f64
+            recording.bytes_a_call("; "),
         ),
         format!("time          {}", quantity::time(figures.duration_us as f64 * 1e3)),
         format!("allocated     {}", bytes(figures.allocated_bytes)),

@@ -57,6 +57,10 @@ fn a_trace_that_is_cut_or_damaged_is_read_as_far_as_possible() {
     let bytes = encode(&small());
     let cut = Recording::read(&bytes[..file::HEADER_BYTES + 64 + 6]).unwrap();
     assert!(cut.is_cut && cut.n_events() >= 1 && cut.doubts().len() == 1, "{:?}", cut.doubts());
+    let [bare, chunkless] = [&small(), &Recording { streams: Vec::new(), ..small() }]
+        .map(|of| Recording::read(&encode(of)[..file::HEADER_BYTES]).unwrap());
+    assert!(bare.is_cut && bare.bytes_a_call("; ").is_empty(), "the file ends where a chunk begins");
+    assert!(!chunkless.is_cut, "it had no chunk");
     let mut damaged = bytes;
     damaged[file::HEADER_BYTES + 3] = b'?';
     let damaged = Recording::read(&damaged).unwrap();

@@ -4,7 +4,7 @@ use crate::process::scratch_file::ScratchFolder;
 /// A trace of process `pid` that has ended.
 fn write(path: &Path, pid: u32) {
     let mut bytes = [0; HEADER_BYTES];
-    Header { pid, began_ns: 0, end: end::EXITED, peak_rss: 0, end_us: 0, command: b"x" }.write(&mut bytes);
+    Header { pid, began_ns: 0, end: end::EXITED, peak_rss: 0, end_us: 0, len: 0, command: b"x" }.write(&mut bytes);
     fs::write(path, bytes).unwrap();
 }
 
