@@ -62,6 +62,7 @@ fn a_watched_block_that_moves_because_it_grew_a_little_stays_at_its_next_growth(
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "fills all memory with small blocks")]
 fn a_block_that_only_gets_smaller_is_resized_without_memory_too() {
     for level in ["default", "checks"] {
         let world = World::hardened(4096, level);
