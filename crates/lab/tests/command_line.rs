@@ -264,9 +264,12 @@ fn a_timeline_sums_the_figures_of_kernel_and_library_over_all_processes() {
 import json, os, time
 def samples(holding):
     counts = {}
-    # Behind the last newline, a line may be in the middle of being written.
-    for line in open(os.environ["FREESTONE_REPORT"]).read().split("\n")[:-1]:
-        line = json.loads(line)
+    for line in open(os.environ["FREESTONE_REPORT"]):
+        try:
+            line = json.loads(line)
+        except ValueError:
+            # It is being written.
+            continue
         if line["event"] == "sample" and (line["live_bytes"] > 40 << 20) == holding:
             counts[line["pid"]] = counts.get(line["pid"], 0) + 1
     return counts
