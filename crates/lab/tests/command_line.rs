@@ -262,14 +262,18 @@ fn a_timeline_sums_the_figures_of_kernel_and_library_over_all_processes() {
     // library's report how long to wait: until each was sampled ten times while holding, and then for ten more samples.
     let program = r#"
 import json, os, time
+def report():
+    # While a line is being written, it is read again. One that stays broken is an error.
+    for attempt in range(100):
+        text = open(os.environ["FREESTONE_REPORT"]).read()
+        try:
+            return [json.loads(line) for line in text.splitlines()]
+        except ValueError:
+            time.sleep(0.01)
+    raise ValueError(text)
 def samples(holding):
     counts = {}
-    for line in open(os.environ["FREESTONE_REPORT"]):
-        try:
-            line = json.loads(line)
-        except ValueError:
-            # It is being written.
-            continue
+    for line in report():
         if line["event"] == "sample" and (line["live_bytes"] > 40 << 20) == holding:
             counts[line["pid"]] = counts.get(line["pid"], 0) + 1
     return counts

@@ -249,10 +249,11 @@ impl Heap {
     #[must_use]
     pub unsafe fn reallocate(&self, block: NonNull<u8>, old: Layout, size: usize) -> Option<NonNull<u8>> {
         let new = Layout::from_size_align(size, old.align()).ok()?;
-        if self.record.enter().own().has(block.as_ptr()) {
-            // SAFETY: the block is live, and not used again unless the result is null (this function's contract).
-            let moved = |own: Own<'_, System>| unsafe { own.reallocate(block.as_ptr(), size, old.align()) };
-            return NonNull::new(self.in_turn(new, moved, |moved| moved.is_null()));
+        // SAFETY: the block is live, and not used again unless the result is null (this function's contract).
+        let resize = |own: Own<'_, System>| unsafe { own.reallocate(block.as_ptr(), size, old.align()) };
+        let resize_own = |own: Own<'_, System>| own.has(block.as_ptr()).then(|| resize(own));
+        if let Some(resized) = self.in_turn(new, resize_own, |resized| resized.is_some_and(|block| block.is_null())) {
+            return NonNull::new(resized);
         }
         let moved = self.allocate(new)?;
         // SAFETY: each block holds the smaller of the two sizes, and they are two.

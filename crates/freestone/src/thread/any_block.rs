@@ -293,7 +293,6 @@ impl<O: Os + 'static> Own<'_, O> {
     ///
     /// # Safety
     /// - `block` was returned by a heap that shares the same parts, and is not freed; what is cut off is not used any more.
-    #[inline(never)]
     #[must_use]
     pub(crate) unsafe fn resize_in_place(self, block: *mut u8, size: usize) -> bool {
         match self.locate(block) {
