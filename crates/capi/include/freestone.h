@@ -313,7 +313,8 @@ typedef struct freestone_stats {
     uint64_t n_threads;      /* threads that have a heap now, plus explicit heaps */
     uint64_t fresh;          /* handed out without physical memory since the start: writing an OS page of it faults */
     uint64_t dirty_by_age[4]; /* `dirty`, free for less than 1/4, 1/2 and all of the decay time, and longer */
-    uint64_t density;        /* `live` in each 4096 bytes of `committed`, on average */
+    uint64_t density;        /* `live` in each 4096 bytes of `resident`, on average */
+    uint64_t resident;       /* `committed`, less OS pages of spans without a block: what the kernel counts, if every block has been written */
 } freestone_stats_t;
 
 /*

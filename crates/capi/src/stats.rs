@@ -36,6 +36,7 @@ pub struct FreestoneStats {
     fresh: u64,
     dirty_by_age: [u64; 4],
     density: u64,
+    resident: u64,
 }
 
 /// `freestone_heap_stats_t` of `freestone.h`, in the same way.
@@ -89,6 +90,7 @@ pub unsafe extern "C" fn freestone_stats(stats: *mut FreestoneStats) -> c_int {
             fresh: now.fresh,
             dirty_by_age: now.dirty_by_age,
             density: now.density(),
+            resident: now.resident(),
         }
     };
     // SAFETY: the structure has as many writable bytes as it says (this function's contract), and starts with its size.

@@ -58,7 +58,7 @@ pub(crate) unsafe fn check<O: Os>(shared: &Shared<O>, threads: &Threads<O>) -> R
             |heap: &ThreadHeap<O>| heap.life() == Life::Orphaned && heap.mailbox().as_owner() == owner.cast_const();
         orphans && (entry == Entry::NONE || span.n_out.get() == 0 || threads.iter().any(is_owner))
     };
-    let mut small = InSpans { n: 0, n_ahead: 0, free_bytes: 0, n_out: [0; N_CLASSES] };
+    let mut small = InSpans { n: 0, n_ahead: 0, free_bytes: 0, uncarved_bytes: 0, n_out: [0; N_CLASSES] };
     shared.pages.inspect(|state| {
         let checked = state.check_free().and_then(|()| shared.pages.check_listed(state));
         checked.map_err(|(what, page)| Broken { what, page })?;
@@ -93,6 +93,8 @@ struct InSpans {
     n_ahead: u32,
     /// Bytes of free blocks.
     free_bytes: i64,
+    /// Bytes of OS pages that no block was carved from, and that have no memory.
+    uncarved_bytes: i64,
     /// Blocks that are out, by class.
     n_out: [i64; N_CLASSES],
 }
@@ -105,6 +107,8 @@ fn check_counts<O: Os>(shared: &Shared<O>, threads: &Threads<O>, small: &InSpans
         free_bytes += unsafe { heap.as_own(None) }.accounts().unpublished_free();
     }
     hold(free_bytes == small.free_bytes, "what counts as free inside spans is free there", PageIndex::NONE)?;
+    let uncarved_bytes = shared.pages.uncarved_bytes() as i64;
+    hold(uncarved_bytes == small.uncarved_bytes, "what counts as never carved is in no block", PageIndex::NONE)?;
     for (class, n_out) in small.n_out.into_iter().enumerate() {
         let taken: i64 = threads.iter().map(|heap| heap.counts(class).out).sum();
         let counted = taken - shared.usage.returned_blocks(class);
@@ -139,6 +143,7 @@ fn check_pages(
                 check_marks(runs.layout(), page, os_page_bytes, secret)?;
                 let class = record.class.get() as usize;
                 small.free_bytes += i64::from(record.n_free.get()) * block_bytes(class) as i64;
+                small.uncarved_bytes += blocks::uncarved_bytes(record, os_page_bytes);
                 small.n_out[class] += i64::from(record.n_out.get());
             }
             small.n += 1;

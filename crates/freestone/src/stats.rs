@@ -9,7 +9,7 @@
 //!  metadata    thread heaps; span records, bitmaps and page map up to the high-water mark
 //! ```
 //!
-//! When every byte of every block has been written, `committed` is what the kernel counts as resident. `live`, `cached` and the counts of
+//! When every byte of every block has been written, `committed` less `uncarved`, a part of `fragmented`, is what the kernel counts as resident. `live`, `cached` and the counts of
 //! allocations and frees are the sums of the same figures over the size classes and the large blocks.
 //!
 //! | file | owns |
@@ -32,13 +32,13 @@ pub(crate) mod rows;
 pub use details::Details;
 use rows::ClassStats;
 
-/// The amount of committed memory that a density is of: an OS page, as most machines have it.
+/// The amount of memory that a density is of: an OS page, as most machines have it.
 const DENSITY_UNIT: u64 = 4096;
 
 /// A snapshot of what the allocator holds and has done. Fields are bytes unless they are named `n_…`.
 ///
-/// `committed` is address space that may have memory behind it: an upper bound of what the kernel counts as resident. It is the sum of
-/// `live`, `cached`, `fragmented`, `dirty` and `metadata`.
+/// `committed` is address space that may have memory behind it. It is the sum of `live`, `cached`, `fragmented`, `dirty` and `metadata`. Of that,
+/// [`Stats::resident`] is an upper bound of what the kernel counts as resident.
 ///
 /// ```
 /// use freestone::Freestone;
@@ -67,6 +67,9 @@ pub struct Stats {
     pub metadata: u64,
     /// The sum of the above.
     pub committed: u64,
+    /// The part of `fragmented` that has no memory: OS pages of spans that were never carved into blocks, or that went back since. 0 where the kernel is
+    /// asked for memory ahead of need (options `prefault` and `thp=on`).
+    pub uncarved: u64,
     /// The most pages that were in use, for metadata, or free with memory behind them at once. (Not span records, bitmaps and page map.)
     pub peak_committed: u64,
     /// The most that `live` was seen to be. May be too low by a span per thread and size class, and by the large blocks in threads' caches.
@@ -91,7 +94,23 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// The density: `live` in each 4096 bytes of `committed`, on average. 0 before anything is committed.
+    /// `committed` less `uncarved`: what the kernel counts as resident, if every block has been written.
+    ///
+    /// ```
+    /// use freestone::Freestone;
+    ///
+    /// #[global_allocator]
+    /// static ALLOCATOR: Freestone = Freestone;
+    ///
+    /// let stats = ALLOCATOR.stats();
+    /// assert!(stats.live < stats.resident() && stats.resident() <= stats.committed);
+    /// ```
+    #[must_use]
+    pub fn resident(&self) -> u64 {
+        self.committed.saturating_sub(self.uncarved)
+    }
+
+    /// The density: `live` in each 4096 bytes of [`Stats::resident`], on average. 0 before anything is committed.
     ///
     /// ```
     /// use freestone::Freestone;
@@ -103,7 +122,7 @@ impl Stats {
     /// ```
     #[must_use]
     pub fn density(&self) -> u64 {
-        self.live.saturating_mul(DENSITY_UNIT).checked_div(self.committed).unwrap_or(0)
+        self.live.saturating_mul(DENSITY_UNIT).checked_div(self.resident()).unwrap_or(0)
     }
 
     /// Sums the rows up, and makes them fit: numbers read from running threads are of different moments.
@@ -123,6 +142,7 @@ impl Stats {
         }
         let out: u64 = rows.iter_mut().filter(is_small).map(|row| row.live + row.cached).sum();
         self.fragmented = spans.saturating_sub(out);
+        self.uncarved = self.uncarved.min(self.fragmented);
         for row in rows {
             self.live += row.live;
             self.cached += row.cached;

@@ -63,7 +63,7 @@ fn stats_line(event: Event, pid: i32, now_ms: u64, stats: &Stats) -> FixedText<L
     line(format_args!(
         concat!(
             r#"{{"event":"{}","pid":{},"ms":{},"allocations":{},"frees":{},"remote_frees":{},"handovers":{},"#,
-            r#""live_bytes":{},"peak_live_bytes":{},"committed_bytes":{},"peak_committed_bytes":{},"purged_bytes":{},"#,
+            r#""live_bytes":{},"peak_live_bytes":{},"committed_bytes":{},"resident_bytes":{},"peak_committed_bytes":{},"purged_bytes":{},"#,
             r#""fresh_bytes":{},"cached_bytes":{},"fragmented_bytes":{},"dirty_bytes":{},"metadata_bytes":{},"threads":{}}}"#
         ),
         event,
@@ -76,6 +76,7 @@ fn stats_line(event: Event, pid: i32, now_ms: u64, stats: &Stats) -> FixedText<L
         stats.live,
         stats.peak_live,
         stats.committed,
+        stats.resident(),
         stats.peak_committed,
         stats.purged,
         stats.fresh,

@@ -3,6 +3,7 @@
 //! Reads every thread's counters while the thread runs; [`Stats::settle`] makes the numbers add up. Takes the locks of the registry and of the page
 //! heap for a moment each, and holds none when it returns.
 
+use crate::config::{Prefault, Thp};
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::stats::live_page::CLASS_ROWS;
@@ -39,6 +40,7 @@ pub(super) fn take_classes<O: Os + 'static>(
         peak_live: shared.usage.peak_live_bytes(),
         purged: pages.purged_bytes,
         fresh: pages.fresh_bytes,
+        uncarved: uncarved_bytes(shared),
         dirty_by_age,
         n_threads: threads.n_alive(),
         ..Stats::default()
@@ -59,6 +61,13 @@ pub(super) fn take_classes<O: Os + 'static>(
     all_large.live = large_bytes - all_large.cached;
     large.fill(all_large);
     stats.settle(classes, pages.small_pages * PAGE_BYTES as u64 + shared.guarded.open_bytes())
+}
+
+/// What of small spans has no memory; none is known where the kernel is asked for memory ahead of need.
+fn uncarved_bytes<O: Os>(shared: &Shared<O>) -> u64 {
+    let settings = shared.settings();
+    let is_ahead = settings.prefault() != Prefault::Off || settings.thp() == Thp::On;
+    if is_ahead { 0 } else { shared.pages.uncarved_bytes() }
 }
 
 /// The blocks of a size class in all heaps.

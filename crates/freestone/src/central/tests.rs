@@ -42,6 +42,7 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
             break;
         }
     }
+    world.shared.pages.add_uncarved(world.shared.pages.uncarved_in(&span));
     let home = Home::of(span);
     for block in blocks.drain(n_out.min(blocks.len())..) {
         // SAFETY: the block was carved from this span just now, and is the test's.

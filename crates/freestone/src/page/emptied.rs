@@ -33,6 +33,7 @@ impl<O: Os> PageHeap<O> {
     pub(crate) fn free_span(&self, span: OwnedSpan<'_>) {
         debug_assert_eq!(span.n_out.get(), 0, "the program has blocks of the span");
         span.set_entries(Entry::NONE);
+        self.add_uncarved(-self.uncarved_in(&span));
         self.free_soon(span.page(), &span, self.now());
     }
 

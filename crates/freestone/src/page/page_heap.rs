@@ -19,7 +19,7 @@ use crate::span::{Entry, Layout, PageIndex, Span, View};
 use core::cell::UnsafeCell;
 use freestone_base::lock::{Forker, Guard, Lock};
 use freestone_base::once::Once;
-use freestone_base::sync::{AtomicBool, AtomicUsize, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use freestone_base::units::{Millis, Moment, Pages};
 use freestone_os::{Futex, Os};
 
@@ -33,6 +33,8 @@ const METADATA_BYTES_PER_PAGE: u64 = (size_of::<Span>() + BITMAP_BYTES + size_of
 pub(super) type StateGuard<'a> = Guard<'a, State, Futex, RANK>;
 
 /// See the module header.
+///
+/// Wide because: it is the lock, and each thing that is read without it.
 pub(crate) struct PageHeap<O: Os> {
     pub(super) os: O,
     /// The options.
@@ -55,6 +57,8 @@ pub(crate) struct PageHeap<O: Os> {
     pub(super) emptied: RunLists,
     pub(super) freed: RunLists,
     pub(super) purges: Purges,
+    /// See [`PageHeap::uncarved_bytes`].
+    pub(super) uncarved: AtomicI64,
 }
 
 // SAFETY: `layout` is written once, inside `opened`, and read only after that; everything else is `Sync`.
@@ -107,6 +111,7 @@ impl<O: Os> PageHeap<O> {
             emptied: RunLists::new(),
             freed: RunLists::new(),
             purges: Purges::none(),
+            uncarved: AtomicI64::new(0),
         }
     }
 

@@ -160,8 +160,10 @@ impl<O: Os> PageHeap<O> {
         for (at, range) in stretches.ranges().iter().enumerate() {
             let has_gone = gone >> at & 1 == 1;
             self.purges.count(has_gone, range.bytes);
-            if !has_gone {
-                stretches.note_kept(at);
+            if let Some(span) = stretches.span(at).filter(|_| !has_gone) {
+                // The span may have memory where nothing is carved.
+                self.add_uncarved(-self.uncarved_in(span));
+                span.fresh_has_memory.set(true);
             }
         }
         stretches.clear();

@@ -84,6 +84,17 @@ pub(super) fn carve_bytes(span: &Span, os_page_bytes: usize) -> usize {
     os_page_bytes.max(span_bytes(span) / 64)
 }
 
+/// Bytes of the OS pages of a span that no block was carved from, if these have no memory; else 0.
+pub(crate) fn uncarved_bytes(span: &Span, os_page_bytes: usize) -> i64 {
+    if span.fresh_has_memory.get() { 0 } else { fresh_bytes(span, os_page_bytes) }
+}
+
+/// Bytes of the OS pages of a span that no block was carved from. A function of its own, for counting bits takes many instructions.
+#[inline(never)]
+pub(crate) fn fresh_bytes(span: &Span, os_page_bytes: usize) -> i64 {
+    i64::from(span.fresh.get().count_ones()) * carve_bytes(span, os_page_bytes) as i64
+}
+
 /// The bits of `fresh` in a span of which nothing was carved.
 pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
     u64::MAX >> (64 - span_bytes(span) / carve_bytes(span, os_page_bytes))

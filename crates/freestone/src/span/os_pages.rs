@@ -48,11 +48,10 @@ impl<'a> EmptyStretches<'a> {
         self.ranges.get(..self.len).unwrap_or_default()
     }
 
-    /// Notes that the kernel did not take one of them: its span may have memory where nothing is carved.
-    pub(crate) fn note_kept(&self, at: usize) {
-        if let Some(&Some(span)) = self.spans.get(at) {
-            span.fresh_has_memory.set(true);
-        }
+    /// The span that one of them lies in.
+    #[must_use]
+    pub(crate) fn span(&self, at: usize) -> Option<&'a Span> {
+        self.spans.get(at).copied().flatten()
     }
 
     /// Forgets all: they have gone back, or were kept.

@@ -70,7 +70,8 @@ figures! { Stats:
     Gauge "dirty_bytes", "In free page runs that have physical memory", |row| Some(row.dirty);
     Gauge "metadata_bytes", "In the allocator's own records", |row| Some(row.metadata);
     Gauge "committed_bytes", "The sum of live, cached, fragmented, dirty and metadata", |row| Some(row.committed);
-    Gauge "density_bytes", "Live in each 4096 bytes of committed, on average", |row| Some(row.density());
+    Gauge "resident_bytes", "Committed, less the OS pages of spans that no block was carved from", |row| Some(row.resident());
+    Gauge "density_bytes", "Live in each 4096 bytes of resident, on average", |row| Some(row.density());
     Gauge "peak_committed_bytes", "The highest committed, without span records", |row| Some(row.peak_committed);
     Gauge "peak_live_bytes", "The highest live that was observed", |row| Some(row.peak_live);
     Gauge "heaps", "Heaps alive: one per thread that has allocated, and explicit ones", |row| Some(u64::from(row.n_threads));

@@ -26,7 +26,7 @@ use core::sync::atomic::{AtomicU64, Ordering, fence};
 const MAGIC: u64 = u64::from_le_bytes(*b"freeston");
 
 /// Version of the format.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 const MAGIC_AT: usize = 0;
 const VERSION_AT: usize = 1;
@@ -37,7 +37,7 @@ const HEADER: usize = 8;
 
 /// Words of a state before its rows.
 const STATE_HEADER: usize = 4;
-const STATS: usize = 19;
+const STATS: usize = 20;
 const CLASS: usize = 6;
 const HEAP: usize = 12;
 
@@ -206,7 +206,7 @@ macro_rules! row {
 }
 
 row! { Stats in STATS: stats_to_words, stats_of_words,
-    live, cached, fragmented, dirty, metadata, committed, peak_committed, peak_live, purged, dirty_by_age, fresh, n_allocations, n_frees,
+    live, cached, fragmented, dirty, metadata, committed, uncarved, peak_committed, peak_live, purged, dirty_by_age, fresh, n_allocations, n_frees,
     n_remote_frees, n_handovers, n_threads
 }
 

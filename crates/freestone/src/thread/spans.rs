@@ -102,7 +102,7 @@ impl ClassSpans {
         let reused = blocks::take(&span, n, key);
         let n_reused = reused.len;
         let carve = || blocks::carve(&span, n, self.carved_beside(&span), pages.os().os_page_bytes(), key);
-        let blocks = if n_reused == 0 { carve() } else { reused };
+        let blocks = if n_reused == 0 { pages.count_uncarved(&span, carve) } else { reused };
         // SAFETY: the blocks just left their span for us, linked.
         let Some(batch) = (unsafe { FreeBatch::new(blocks, span.class.get() as usize) }) else {
             self.retire_current(&span);
@@ -124,20 +124,19 @@ impl ClassSpans {
     /// Takes up to `n` blocks out of the current span, which of its free ones a random number says, and calls `put` with each; carves the next OS page
     /// first if it has none: `prepare` is called with each block that is carved. Returns how many were taken, and how many carved. `None` if there is no
     /// current span, or it has no block left: then it is in `full` afterwards.
-    pub(crate) fn take_some(
+    pub(crate) fn take_some<O: Os>(
         &self,
-        layout: &Layout,
+        pages: &PageHeap<O>,
         choice: single_block::Choice<'_>,
-        os_page_bytes: usize,
         mut prepare: impl FnMut(*mut u8),
         put: impl FnMut(*mut u8),
     ) -> Option<(u32, u32)> {
         let page = self.current.get().some()?;
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
-        let span = unsafe { OwnedSpan::at(layout, page) };
-        let mut n_carved = 0;
+        let span = unsafe { OwnedSpan::at(pages.layout(), page) };
+        let (mut n_carved, os_page_bytes) = (0, pages.os().os_page_bytes());
         while !single_block::has_free(&span) {
-            match single_block::carve(&span, os_page_bytes, &mut prepare) {
+            match pages.count_uncarved(&span, || single_block::carve(&span, os_page_bytes, &mut prepare)) {
                 0 => break,
                 n => n_carved += n,
             }
@@ -256,6 +255,7 @@ impl OwnedSpans {
         // SAFETY: the run was handed out to this heap, and no other thread can find it before the page map says so.
         let span = unsafe { OwnedSpan::at(shared.pages.layout(), run.page()) };
         blocks::format(&span, class, shared.os().os_page_bytes(), !run.is_zero());
+        shared.pages.add_uncarved(shared.pages.uncarved_in(&span));
         span.records().iter().for_each(|record| record.first.store(run.page().0, Ordering::Relaxed));
         span.is_watched.set(is_watched);
         span.owner.store(owner.as_owner().cast_mut(), Ordering::Release);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::central;
 use crate::size_class::{N_CLASSES, span_blocks};
 use crate::span::record::Listed;
 use crate::testing::{World, fill, free, is_filled, span_at, span_of};
@@ -42,7 +43,7 @@ fn only_os_pages_without_a_block_that_is_out_are_released() {
 fn release(world: &World, span: &OwnedSpan<'_>) -> (u32, u64) {
     let counts = || (world.os().purged_bytes(), world.shared.pages.stats().purged_bytes);
     let (before, mut stretches) = (counts(), EmptyStretches::new());
-    let released = release_pages(span, 4096, &mut stretches, |full| world.shared.pages.purge_inside(full));
+    let released = central::release_os_pages(&world.shared.pages, span, &mut stretches);
     world.shared.pages.purge_inside(&mut stretches);
     assert!(stretches.ranges().is_empty());
     let after = counts();

@@ -47,8 +47,8 @@ fn heaps_that_have_no_room_are_counted() {
 #[test]
 fn other_files_and_other_versions_are_told_apart() {
     let words = page();
-    words[VERSION_AT].store(2, Ordering::Relaxed);
-    assert_eq!(read(&words).err(), Some(Unreadable::OtherVersion(2)));
+    words[VERSION_AT].store(VERSION + 1, Ordering::Relaxed);
+    assert_eq!(read(&words).err(), Some(Unreadable::OtherVersion(VERSION + 1)));
     words[MAGIC_AT].store(0, Ordering::Relaxed);
     assert_eq!(read(&words).err(), Some(Unreadable::NoPage));
 }

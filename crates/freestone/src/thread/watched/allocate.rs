@@ -165,7 +165,7 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
         };
         let (word, in_order) = (magazine.word(), is_short(class));
         let choice = Choice { n: wanted, random: watch.random(), word, in_order };
-        let taken = spans.take_some(layout, choice, os_page_bytes, carve, put);
+        let taken = spans.take_some(&shared.pages, choice, carve, put);
         if let (Some((n_taken, n_carved)), Some(first)) = (taken, first) {
             own.accounts().add_free(class, i64::from(n_carved) - i64::from(n_taken));
             watch.live().count_brought(n_taken);

@@ -83,6 +83,7 @@ fn print_text(state: &LiveState, title: &str, end: Option<&str>) {
     let header = ["memory", "now"].map(str::to_owned);
     let parts = [
         ("committed", stats.committed),
+        ("resident", stats.resident()),
         ("live", stats.live),
         ("cached", stats.cached),
         ("fragmented", stats.fragmented),
@@ -92,7 +93,7 @@ fn print_text(state: &LiveState, title: &str, end: Option<&str>) {
         ("peak live", stats.peak_live),
     ];
     let mut rows = parts.map(|(name, bytes)| vec![name.to_owned(), quantity::bytes(bytes as f64)]).to_vec();
-    rows.push(vec!["live in 4 KiB of committed".into(), quantity::bytes(stats.density() as f64)]);
+    rows.push(vec!["live in 4 KiB of resident".into(), quantity::bytes(stats.density() as f64)]);
     table::print(&header, &rows, 1);
     let header = ["block size", "live", "blocks", "cached", "allocations", "frees", "remote frees"].map(str::to_owned);
     let used = state.classes.iter().filter(|row| row.n_allocations > 0);

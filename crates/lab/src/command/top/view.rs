@@ -119,6 +119,7 @@ fn draw_rates(frame: &mut Frame<'_>, area: Rect, view: &ViewState, stats: &Stats
             ("  free ", per_second(rates.frees)),
             ("  remote ", format!("{remote:.0} %")),
             ("  allocations ", quantity::count(stats.n_allocations)),
+            ("  resident ", quantity::bytes(stats.resident() as f64)),
         ],
         vec![
             ("fresh ", bytes_per_second(rates.fresh)),

@@ -33,7 +33,7 @@ fn eighty_columns_show_figures_curves_rates_and_a_table() {
     assert_eq!(lines[1], "committed    4.17 MiB ▄█");
     assert!(lines[2].starts_with("live         3.01 MiB "), "{}", lines[2]);
     assert!(lines[5].starts_with("dirty        1.00 MiB "), "{}", lines[5]);
-    assert_eq!(lines[7], "alloc 5000/s  free 0/s  remote 0 %  allocations 9 201");
+    assert_eq!(lines[7], "alloc 5000/s  free 0/s  remote 0 %  allocations 9 201  resident 4.17 MiB");
     assert_eq!(lines[8], "fresh 0 B/s  purged 0 B/s  peak live 4.00 MiB  live in 4 KiB 2.88 KiB");
     assert_eq!(lines[9], " Size classes   Threads and heaps");
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>().join(" ");
