@@ -42,6 +42,13 @@ impl LinkKey {
         Self(bits)
     }
 
+    /// The bits of the key.
+    #[inline(always)]
+    #[must_use]
+    pub const fn bits(self) -> usize {
+        self.0
+    }
+
     /// Whether links are addresses.
     #[inline(always)]
     #[must_use]

@@ -169,7 +169,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.remote.mailbox()
     }
 
-    /// What the links of blocks in transit are encoded with, its inbox included. For the holder of the registry's lock, and a forked child.
+    /// What the links of blocks in transit are encoded with. For the holder of the registry's lock, and a forked child.
     pub(crate) fn transit_key(&self) -> LinkKey {
         self.remote.key()
     }

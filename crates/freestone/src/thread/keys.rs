@@ -1,7 +1,8 @@
 //! The keys that links in free blocks are encoded with.
 //!
 //! One per heap, for its bins, and one for all blocks in transit. The kernel is asked for random numbers once, before the first heap; every key is
-//! a keyed hash (SipHash-2-4) of a counter, so that no key says anything about another. With hardening off all keys are plain.
+//! a keyed hash (SipHash-2-4) of a counter, so that no key says anything about another. With hardening off all keys are plain, but for the inboxes of explicit heaps that
+//! are hardened all the same: blocks come there one by one, linked by who frees them with the inbox's key.
 //!
 //! ```text
 //!  bit   63  62      55  54            3 … 0
@@ -22,8 +23,10 @@ use freestone_base::inbox::LinkKey;
 pub(crate) struct Keys {
     /// Of the links in its bins.
     pub(crate) of_bins: LinkKey,
-    /// Of links in transit: all heaps have the same.
+    /// Of links in the batches that the heap hands over: all heaps have the same.
     pub(crate) in_transit: LinkKey,
+    /// Of links in the heap's inbox: those in transit, unless the process is not hardened and the heap is.
+    pub(crate) of_inbox: LinkKey,
 }
 
 /// Where keys come from. For the holder of the registry's lock.
@@ -43,10 +46,11 @@ impl KeySource {
         Self { seed: None, n_drawn: 0 }
     }
 
-    /// The keys of a new heap; `random` is asked for a seed the first time.
-    pub(crate) fn draw(&mut self, harden: Harden, random: impl Fn() -> u64) -> Keys {
-        if harden == Harden::Off {
-            return Keys { of_bins: LinkKey::PLAIN, in_transit: LinkKey::PLAIN };
+    /// The keys of a new heap with a level of its own in a process with the level `harden`; `random` is asked for a seed the first time that one is needed.
+    pub(crate) fn draw(&mut self, harden: Harden, heap: Harden, random: impl Fn() -> u64) -> Keys {
+        let (plain, is_off) = (LinkKey::PLAIN, harden == Harden::Off);
+        if is_off && heap == Harden::Off {
+            return Keys { of_bins: plain, in_transit: plain, of_inbox: plain };
         }
         let seed = *self.seed.get_or_insert_with(|| [random(), random()]);
         self.n_drawn += 1;
@@ -55,7 +59,11 @@ impl KeySource {
             let lowest = if is_in_transit { 8 + bits % 8 } else { 1 + bits % 7 };
             LinkKey::new((bits & !FIXED | SET | lowest) as usize)
         };
-        Keys { of_bins: key(self.n_drawn, false), in_transit: key(0, true) }
+        let of_inbox = key(0, true);
+        if is_off {
+            return Keys { of_bins: plain, in_transit: plain, of_inbox };
+        }
+        Keys { of_bins: key(self.n_drawn, false), in_transit: of_inbox, of_inbox }
     }
 }
 

@@ -204,7 +204,7 @@ impl<O: Os + 'static> Threads<O> {
             Half::Threads => registry.of_threads.draw(is_in_use),
             Half::Explicit => registry.of_explicit.draw(is_in_use),
         };
-        let keys = registry.keys.draw(shared.settings().harden(), || shared.os().random());
+        let keys = registry.keys.draw(shared.settings().harden(), level, || shared.os().random());
         // SAFETY: the record is in no heap's use; `shared` outlives the heap (this function's contract).
         unsafe { heap.begin(shared, shared.pages.view(), generation, keys, watched) };
         true
@@ -300,8 +300,8 @@ impl<O: Os + 'static> Threads<O> {
             let Some(shared) = heap.shared().filter(|_| heap.life() == Life::Alive && !is_own) else { continue };
             self.registry.lock().leave(heap, Life::Orphaned);
             shared.pages.take_back(heap.cache(), RunsAhead::NONE);
-            let key = heap.transit_key();
-            keep_late(shared, heap.mailbox().inbox().close(key), key);
+            let late = heap.mailbox().inbox().close(heap.mailbox().key());
+            keep_late(shared, late, heap.transit_key());
         }
     }
 }

@@ -5,7 +5,8 @@
 use crate::thread::in_transit::BlockInbox;
 use core::ffi::c_void;
 use core::ptr;
-use freestone_base::sync::{AtomicU32, Ordering};
+use freestone_base::inbox::LinkKey;
+use freestone_base::sync::{AtomicU32, AtomicUsize, Ordering};
 
 /// Where a heap is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +27,14 @@ pub(crate) enum Life {
 pub(crate) struct Mailbox {
     inbox: BlockInbox,
     life: AtomicU32,
+    key: AtomicUsize,
 }
 
 impl Mailbox {
     /// Of no heap yet.
     pub(crate) const fn new() -> Self {
-        Self { inbox: BlockInbox::new(), life: AtomicU32::new(Life::NotCreated as u32) }
+        let key = AtomicUsize::new(LinkKey::PLAIN.bits());
+        Self { inbox: BlockInbox::new(), life: AtomicU32::new(Life::NotCreated as u32), key }
     }
 
     /// What a span's record names as its owner.
@@ -54,8 +57,15 @@ impl Mailbox {
         self.life.store(life as u32, Ordering::Relaxed);
     }
 
-    /// Opens the inbox for the heap that begins to live here.
-    pub(crate) fn open(&self) {
+    /// What the links of blocks in the inbox are encoded with.
+    #[inline(always)]
+    pub(crate) fn key(&self) -> LinkKey {
+        LinkKey::new(self.key.load(Ordering::Relaxed))
+    }
+
+    /// Opens the inbox for the heap that begins to live here. `key` is that of the links in it.
+    pub(crate) fn open(&self, key: LinkKey) {
+        self.key.store(key.bits(), Ordering::Relaxed);
         self.set_life(Life::Alive);
         self.inbox.open();
     }

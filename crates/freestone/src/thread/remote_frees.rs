@@ -17,7 +17,7 @@
 //! or until it exits. Blocks of an explicit heap are not buffered: each goes into the heap's inbox at once, with an atomic operation of its own,
 //! so that a heap that is deleted has every block that was freed before.
 //!
-//! Links of blocks in transit are encoded with one key that all heaps share.
+//! Links of blocks in transit are encoded with one key that all heaps share. A hardened explicit heap in a process that is not hardened has a key for its inbox.
 //!
 //! Invariants: a slot with blocks has a generation; its blocks are counted as freed. A slot that is handed over because it is full stays its owner's, so that
 //! the next batch looks no owner up. The owner recorded in a slot may have ended since: a closed inbox shows that, and the thread that drains an inbox sends
@@ -30,6 +30,7 @@ use crate::span::free_node::Marked;
 use crate::span::{Entry, Generation};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::in_transit::{BATCH, Batch, InTransit};
+use crate::thread::keys::Keys;
 use crate::thread::mailbox::Mailbox;
 use crate::thread::span_owner::Owner;
 use core::cell::Cell;
@@ -132,14 +133,14 @@ impl RemoteFrees {
         }
     }
 
-    /// Opens the mailbox for the heap that begins to live here. `key` is that of blocks in transit.
-    pub(crate) fn begin(&self, key: LinkKey) {
-        self.key.set(key);
+    /// Opens the mailbox for the heap that begins to live here.
+    pub(crate) fn begin(&self, keys: &Keys) {
+        self.key.set(keys.in_transit);
         self.slots.iter().for_each(Slot::leave);
-        self.mailbox.open();
+        self.mailbox.open(keys.of_inbox);
     }
 
-    /// What the links of blocks in transit are encoded with.
+    /// What the links of batches are encoded with.
     #[inline(always)]
     pub(crate) fn key(&self) -> LinkKey {
         self.key.get()
@@ -147,7 +148,7 @@ impl RemoteFrees {
 
     /// Takes what others have handed over.
     pub(crate) fn take(&self) -> InTransit {
-        self.mailbox.inbox().take(self.key())
+        self.mailbox.inbox().take(self.mailbox.key())
     }
 
     /// Whether a block is buffered for its owner.
@@ -239,7 +240,7 @@ impl RemoteFrees {
     /// # Errors
     /// The block, if the owner's inbox is closed.
     pub(crate) fn hand_one_over(&self, owner: &Mailbox, block: FreeBlock, is_suspect: bool) -> Result<(), FreeBlock> {
-        owner.inbox().push_one(block, self.key(), is_suspect)?;
+        owner.inbox().push_one(block, owner.key(), is_suspect)?;
         count::increment(&self.n_handovers);
         Ok(())
     }

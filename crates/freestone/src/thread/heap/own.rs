@@ -72,7 +72,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.change_thread();
         self.profile.begin();
         self.spans.reset_pages();
-        self.remote.begin(keys.in_transit);
+        self.remote.begin(&keys);
     }
 
     /// The parts that all heaps share; `None` for a placeholder.

@@ -9,6 +9,9 @@ use std::vec::Vec;
 
 const CLASS: usize = 0;
 
+/// Keys of a process without hardening.
+const PLAIN: Keys = Keys { of_bins: LinkKey::PLAIN, in_transit: LinkKey::PLAIN, of_inbox: LinkKey::PLAIN };
+
 fn block(class: usize) -> FreeBlock {
     let memory: *mut u128 = Box::leak(Box::new(0));
     // SAFETY: the memory is leaked, and has room for two words; nothing else of the block is touched here.
@@ -31,7 +34,7 @@ impl Other {
     /// The `n`-th of all.
     fn new(n: usize) -> Self {
         let mailbox = Box::leak(Box::new(Mailbox::new()));
-        mailbox.open();
+        mailbox.open(LinkKey::PLAIN);
         Self((0..n).fold(Generation::FIRST, |generation, _| generation.next()), mailbox)
     }
 
@@ -154,7 +157,7 @@ fn a_slot_that_was_full_stays_its_owners_until_all_are_handed_over() {
 fn a_slot_is_found_by_the_entries_of_its_owners_pages_alone_however_the_memory_began() {
     // SAFETY: as in the records of heaps: zeroed memory, in which the heap begins.
     let remote: RemoteFrees = unsafe { core::mem::MaybeUninit::zeroed().assume_init() };
-    remote.begin(LinkKey::PLAIN);
+    remote.begin(&PLAIN);
     let owner = Other::new(6);
     let is_found = |entry| remote.slot_and_class(entry).map(|(_, class)| class);
     for entry in
@@ -166,7 +169,7 @@ fn a_slot_is_found_by_the_entries_of_its_owners_pages_alone_however_the_memory_b
     assert_eq!(is_found(Entry::small(owner.0, 5)), Some(5));
     assert_eq!(is_found(Entry::small(Other::new(6 + SLOTS).0, 5)), None);
     // A record's next heap.
-    remote.begin(LinkKey::PLAIN);
+    remote.begin(&PLAIN);
     assert_eq!(is_found(Entry::small(owner.0, 5)), None);
 }
 

@@ -1,5 +1,6 @@
 //! What a report says of a block: its bytes, the size that was asked for, and the offset of what was written.
 use super::*;
+use crate::config::Harden;
 
 /// Bytes of the class of a block for 40 bytes, and what is left of it without the trailer.
 const BYTES: usize = 48;
@@ -145,4 +146,40 @@ fn a_block_whose_memory_was_purged_is_neither_reported_nor_taken_for_a_live_one(
         assert_eq!(crimes(), []);
         world.check().unwrap();
     }
+}
+
+#[test]
+fn a_write_to_a_block_on_its_way_to_a_hardened_heap_is_seen_though_the_process_is_not_hardened() {
+    seen::take();
+    let world = World::hardened(4096, "off");
+    world.set(key::MISUSE, "ignore");
+    // SAFETY: the heap and its blocks are this test's, and the world outlives them.
+    let heap = unsafe { world.threads.create_explicit(&world.shared, Harden::Checks) }.unwrap();
+    let new_block = || allocate(heap.enter().own(), 40);
+    let (freed, live) = (new_block(), new_block());
+    free(world.heap(), freed);
+    // SAFETY: as in `write`.
+    unsafe { freed.cast::<*mut u8>().write(live) };
+    upkeep::flush_all(heap.enter().own());
+    assert_eq!(crimes(), [Misuse::link_written(48)]);
+    assert_eq!(heap.enter().own().usable_bytes(live), Some(40), "it is not taken for a freed block");
+}
+
+#[test]
+fn a_hardened_heap_sends_others_their_blocks_in_a_process_that_is_not_hardened() {
+    seen::take();
+    let world = World::hardened(4096, "off");
+    world.set(key::MISUSE, "ignore");
+    let other = world.heap();
+    // SAFETY: the heap and its blocks are this test's, and the world outlives them.
+    let heap = unsafe { world.threads.create_explicit(&world.shared, Harden::Checks) }.unwrap();
+    for _ in 0..100 {
+        let block = other.allocate(40, 1).start;
+        free(heap.enter().own(), block);
+    }
+    upkeep::flush_all(heap.enter().own());
+    upkeep::flush_all(other);
+    assert_eq!(crimes(), []);
+    assert_eq!(world.check(), Ok(()));
+    assert_eq!(other.spans().of(class_of(40)).n_out(), 0, "all are back");
 }
