@@ -99,6 +99,7 @@ struct State {
     guarded_by_marker: PageSet,
     guarded_by_rights: PageSet,
     has_no_markers: bool,
+    opens_nothing: bool,
     most_guarded_by_rights: Option<usize>,
     most_committed: Option<usize>,
     n_random: u64,
@@ -241,6 +242,11 @@ impl Fake {
     /// Refuses markers, as kernels before Linux 6.13 do.
     pub fn refuse_markers(&self) {
         self.lock().has_no_markers = true;
+    }
+
+    /// Whether guarded memory is refused to be made accessible.
+    pub fn refuse_to_open(&self, refuse: bool) {
+        self.lock().opens_nothing = refuse;
     }
 
     /// Refuses to guard more than `bytes` in total by access rights, as at the limit of mappings.

@@ -47,8 +47,10 @@ impl<O: Os> PageHeap<O> {
         }
         let run = self.extent(&block);
         let mut state = self.lock();
-        let mut choice = if HeldBack::takes(run.pages, state.in_use()) { choose(&state, run, wanted) } else { None };
-        if choice.is_none() {
+        let takes = HeldBack::takes(run.pages, state.in_use());
+        let mut choice = if takes { choose(&state, run, wanted) } else { None };
+        // First: what cannot be opened again is closed no more than there is room for.
+        if choice.is_none() || !self.make_room(&mut state, run.pages) {
             return Err(block);
         }
         begin_close(&mut state, run);
@@ -73,13 +75,23 @@ impl<O: Os> PageHeap<O> {
         Err(block)
     }
 
-    /// Makes the quarantined run of a block that is closed now one of those that are held back; those that came first leave if there is no room.
-    fn hold_back(&self, state: &mut State, run: Extent, by: GuardBy) {
+    /// Makes room for a block of `pages` among those that are held back: those that came first leave. `false` if there is none, because the kernel opens none.
+    fn make_room(&self, state: &mut State, pages: Pages) -> bool {
         state.held_back.provide(|| self.held_ring(&mut state.runs, &mut state.storage));
+        loop {
+            let has_room = state.held_back.has_room(pages, state.in_use());
+            if has_room || !self.let_go(state) {
+                return has_room;
+            }
+        }
+    }
+
+    /// Makes the quarantined run of a block that is closed now one of those that are held back. If others took the room meanwhile, it is opened; it stays
+    /// closed for good if that fails, too, and there is no place for it.
+    fn hold_back(&self, state: &mut State, run: Extent, by: GuardBy) {
         state.guarding.count(by);
-        while !state.held_back.has_room(run.pages, state.in_use()) && self.let_go(state) {}
         let held = Held { page: run.first, by };
-        if state.held_back.has_room(run.pages, state.in_use()) || !self.open_quarantined(state, held) {
+        if self.make_room(state, run.pages) || !self.open_quarantined(state, held) {
             state.held_back.push(held, run.pages);
         }
     }

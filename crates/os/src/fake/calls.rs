@@ -186,6 +186,9 @@ unsafe impl Os for Fake {
         let mut state = self.call()?;
         let pages = self.pages(&state, at, bytes);
         assert!(state.guarded(by).has_all(pages.clone()), "ending what is not guarded so");
+        if state.opens_nothing {
+            return Err(Errno::NOMEM);
+        }
         state.guarded(by).set(pages, false);
         Ok(())
     }

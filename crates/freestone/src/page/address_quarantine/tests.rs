@@ -3,6 +3,7 @@ use super::begin_close;
 use crate::config::{Harden, key};
 use crate::misuse::{Misuse, seen};
 use crate::page::page_heap::OwnedRun;
+use crate::page::policy::held_back::BLOCKS_MOST;
 use crate::page::runs::Extent;
 use crate::page::tests::{MIB, take_run};
 use crate::testing::{World, free, is_filled, reallocate};
@@ -84,6 +85,26 @@ fn a_block_that_moves_is_quarantined_where_it_was() {
     assert!(is_closed(&world, block, MIB));
     free(heap, moved);
     world.check().unwrap();
+}
+
+/// More blocks than are held back are freed while the kernel opens none: those that find no place are freed as at other levels.
+#[test]
+fn blocks_that_cannot_be_opened_take_no_other_blocks_place_and_leave_once() {
+    let world = World::hardened(4096, "full");
+    let heap = world.heap();
+    let short = PAGE_BYTES - 64;
+    let blocks: Vec<_> = (0..BLOCKS_MOST + 20).map(|_| allocate(heap, short)).collect();
+    world.os().refuse_to_open(true);
+    blocks.iter().for_each(|&block| free(heap, block));
+    let n_closed = blocks.iter().filter(|&&block| world.os().is_guarded(block)).count();
+    world.os().refuse_to_open(false);
+    for _ in 0..2 * BLOCKS_MOST {
+        let kept = allocate(heap, short);
+        free(heap, allocate(heap, short));
+        world.check().unwrap();
+        free(heap, kept);
+    }
+    assert_eq!(n_closed, BLOCKS_MOST);
 }
 
 #[test]

@@ -57,9 +57,11 @@ impl HeldBack {
         self.ring.is_some() && self.len < BLOCKS_MOST && Self::takes(self.pages + pages, in_use)
     }
 
-    /// Adds a block of `pages`, for which there is room.
+    /// Adds a block of `pages`, if there is a place for it.
     pub(in crate::page) fn push(&mut self, held: Held, pages: Pages) {
-        let place = self.ring.as_deref_mut().and_then(|ring| ring.get_mut((self.first + self.len) % BLOCKS_MOST));
+        let at = (self.first + self.len) % BLOCKS_MOST;
+        let ring = self.ring.as_deref_mut().filter(|_| self.len < BLOCKS_MOST);
+        let place = ring.and_then(|ring| ring.get_mut(at));
         if let Some(place) = place {
             *place = held;
             self.len += 1;
@@ -132,6 +134,8 @@ mod tests {
             waiting.push(held(page), Pages(1));
         }
         assert!(!waiting.has_room(Pages(1), Pages(0)));
+        waiting.push(held(1000), Pages(1));
+        assert_eq!(waiting.oldest(), Some(held(0)), "it takes no other block's place");
     }
 
     #[test]
