@@ -161,6 +161,10 @@ impl<O: Os> PageHeap<O> {
             self.note_reuse(&mut state);
             return self.take(&mut state, dirty.first, request);
         }
+        // Memory that stays when it is freed is to be used again, room or not.
+        if state.runs.counts().of(Kind::Stuck) > state.in_use() {
+            return None;
+        }
         let huge = self.huge_page_for(room);
         self.take_clean(state, Request { align: huge.unwrap_or(Pages(1)), is_huge: huge.is_some(), ..request })
     }

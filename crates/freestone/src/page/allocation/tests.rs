@@ -111,6 +111,23 @@ fn a_block_with_room_to_grow_starts_the_longest_dirty_run_if_that_has_the_room()
     assert_eq!(world.check(), Ok(()));
 }
 
+/// 24 pages were freed, of 26: where the kernel takes them back, a block that is going to grow gets new memory with room.
+#[test]
+fn memory_that_stays_when_it_is_freed_is_used_again_before_a_block_gets_room_to_grow() {
+    for (purge, has_room) in [("dontneed", true), ("free", false)] {
+        let world = world_that_stays_dirty();
+        world.set(key::PURGE, purge);
+        let pages = &world.shared.pages;
+        let [first, _wall, second, _other] = [12, 1, 12, 1].map(|n| allocate(&world, n, Kind::Large));
+        [first, second].into_iter().for_each(|run| free(&world, run));
+        pages.purge();
+        let run = pages.allocate_with_growth_room(Pages(5));
+        assert_eq!(run.is_some_and(|run| run.zero), has_room, "purge={purge}");
+        assert!(has_room || run.is_none());
+        assert_eq!(world.check(), Ok(()));
+    }
+}
+
 #[test]
 fn caches_are_emptied_before_clean_pages_are_taken() {
     let world = world_that_stays_dirty();
