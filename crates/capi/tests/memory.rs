@@ -86,3 +86,9 @@ fn large_blocks_allocated_and_freed_in_turn_are_counted_exactly_and_purged_when_
 fn threads_that_sleep_after_a_burst_keep_little_of_it() {
     run("sleepers", &[]);
 }
+
+#[test]
+fn a_block_that_moves_leaves_no_memory_behind_that_does_not_count() {
+    run("moved", &[("FREESTONE_PURGE", "free")]);
+    run("moved", &[]);
+}

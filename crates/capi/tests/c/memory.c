@@ -5,6 +5,7 @@
 #include "freestone.h"
 #include <dirent.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -375,6 +376,23 @@ static void kept(void) {
     EXPECT(pthread_join(thread, NULL) == 0);
 }
 
+/* A block that moves although the program has made several mappings of it leaves no memory behind that does not count. */
+static void moved(void) {
+    size_t mib = 1 << 20, bytes = 16 * mib;
+    char *block = malloc(bytes), *in_its_way = malloc(mib);
+    EXPECT(block && in_its_way);
+    memset(block, 1, bytes);
+    /* Inside the huge pages, so that one of the pieces in which it is moved is several mappings. */
+    EXPECT(madvise(block + (bytes / 2 & ~(mib - 1)), mib, MADV_DONTDUMP) == 0);
+    long before = resident_mib();
+    char *grown = realloc(HIDE(block), 4 * bytes);
+    EXPECT(grown && grown[0] == 1 && grown[bytes - 1] == 1);
+    freestone_stats_t stats = {.size = sizeof stats};
+    EXPECT(freestone_stats(&stats) == 0 && resident_mib() <= before + (long)(stats.dirty / mib) + 8);
+    free(grown);
+    free(in_its_way);
+}
+
 int main(int n, char **arguments) {
     alarm(120);
     EXPECT(n == 2);
@@ -397,6 +415,8 @@ int main(int n, char **arguments) {
         kept();
     } else if (!strcmp(part, "sleepers")) {
         sleepers();
+    } else if (!strcmp(part, "moved")) {
+        moved();
     } else {
         return 2;
     }

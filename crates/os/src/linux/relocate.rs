@@ -89,7 +89,7 @@ pub(super) unsafe fn move_pieces(from: *mut u8, to: *mut u8, pieces: [Range<usiz
         // SAFETY: both pieces are committed and do not overlap.
         unsafe { bytes::copy(to_piece, from_piece, length) };
         // SAFETY: the contents of the piece have been copied, so they are not needed at `from`.
-        if !(Linux.purge_zeroes() && unsafe { Linux.purge(from_piece, length) }.is_ok()) {
+        if !(unsafe { Linux.purge(from_piece, length) }.is_ok() && Linux.purge_zeroes()) {
             // SAFETY: as above, and the piece is committed.
             unsafe { bytes::fill(from_piece, 0, length) };
         }
