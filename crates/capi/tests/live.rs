@@ -45,6 +45,18 @@ fn a_forked_child_has_a_page_of_its_own() {
 }
 
 #[test]
+fn a_child_made_by_a_raw_system_call_has_neither_page_of_its_parents() {
+    for way in WAYS {
+        let (mut command, _) = command(&Program::new("live.c", way), "raw", &format!("raw-{way:?}"));
+        let folder = scratch(&format!("live-raw-requests-{way:?}"));
+        expect_silent(command.env("FREESTONE_HEAP_PROFILE", "ready").env("XDG_RUNTIME_DIR", &folder), way);
+        for file in fs::read_dir(&folder).expect("the folder exists").flatten() {
+            fs::remove_file(file.path()).expect("the child ended by `_exit`, so its page is left");
+        }
+    }
+}
+
+#[test]
 fn a_killed_process_leaves_a_whole_state() {
     run("killed");
 }

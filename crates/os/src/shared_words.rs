@@ -2,17 +2,17 @@
 #![allow(unsafe_code)]
 //!
 //! The file is created with its full length of zeros, so that a full disk is noticed then and not by a fault later. Only its user may open it. A forked
-//! child does not inherit the mapping.
+//! child does not inherit the mapping, however it was made: the words are those of the process that created the file.
 //!
 //! # Safety
-//! A mapping has room for all its words and is never unmapped. Whoever may write the file could shorten it, and so end the processes that map it:
+//! A mapping has room for all its words and is never unmapped in the process that made it, which `process` names. Whoever may write the file could shorten it, and so end the processes that map it:
 //! that is the user whose processes they are.
 
-use crate::Errno;
 use crate::growing_file::write_zeros;
+use crate::{Errno, process};
 use core::ffi::CStr;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, fstat, open, unlink};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
@@ -33,23 +33,30 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 /// ```
 pub struct SharedWords<const N: usize> {
     words: AtomicPtr<[AtomicU64; N]>,
+    /// The process that created the file.
+    process: AtomicI32,
 }
 
 impl<const N: usize> SharedWords<N> {
     /// No file.
     #[must_use]
     pub const fn none() -> Self {
-        Self { words: AtomicPtr::new(ptr::null_mut()) }
+        Self { words: AtomicPtr::new(ptr::null_mut()), process: AtomicI32::new(0) }
     }
 
-    /// The words, if there is a file.
+    /// The words, if there is a file of this process.
     #[must_use]
     pub fn get(&self) -> Option<&'static [AtomicU64; N]> {
-        // SAFETY: null, or a mapping of `N` words that is never unmapped (`create`).
-        unsafe { self.words.load(Ordering::Acquire).as_ref() }
+        let words = self.words.load(Ordering::Acquire);
+        // In a child that was made by a raw system call, no handler has called `forget`.
+        if words.is_null() || self.process.load(Ordering::Relaxed) != process::id() {
+            return None;
+        }
+        // SAFETY: a mapping of `N` words of this process, which is never unmapped (`create`).
+        Some(unsafe { &*words })
     }
 
-    /// Forgets the words, in a forked child, where they are not mapped.
+    /// Forgets the words, in a forked child, where they are not mapped. Its number may be its parent's, in another namespace.
     pub fn forget(&self) {
         self.words.store(ptr::null_mut(), Ordering::Relaxed);
     }
@@ -65,6 +72,7 @@ impl<const N: usize> SharedWords<N> {
         let words = write_zeros(&file, 0..bytes).and_then(|()| map(&file, ProtFlags::READ | ProtFlags::WRITE));
         match words {
             Ok(words) => {
+                self.process.store(process::id(), Ordering::Relaxed);
                 self.words.store(ptr::from_ref(words).cast_mut(), Ordering::Release);
                 Ok(words)
             }

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 /* The words of crates/freestone/src/stats/live_page.rs. */
@@ -72,6 +73,22 @@ static void forks(void) {
     await_state(before);
 }
 
+/* A child that a raw system call made, for which no handler ran, allocates on, and leaves its parent's page alone. */
+static void raw(void) {
+    await_state(0);
+    pid_t parent = getpid(), child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0) {
+        for (int i = 0; i < 30; i++) {
+            free(HIDE(malloc(200000)));
+            pause_ms(10);
+        }
+        unlink(page_of(getpid()));
+        _exit(word(parent, PROCESS) != (uint64_t)parent);
+    }
+    int status;
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0);
+}
+
 /* A process that is killed leaves its page. */
 static void killed(void) {
     pid_t child = fork();
@@ -131,7 +148,7 @@ int main(int argc, char **argv) {
     const struct {
         const char *name;
         void (*run)(void);
-    } parts[] = {{"kept", kept}, {"forks", forks}, {"killed", killed}, {"threads", threads}, {"without", without}};
+    } parts[] = {{"kept", kept}, {"forks", forks}, {"raw", raw}, {"killed", killed}, {"threads", threads}, {"without", without}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         if (strcmp(argv[1], parts[i].name) == 0) {
             parts[i].run();

@@ -82,12 +82,11 @@ impl ProfilePage {
         is_on: impl Fn() -> bool,
         answer: impl FnOnce(Request, &CStr) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        let Some([_, number, request, answered, error, on]) = self.words.get() else { return self.create() };
+        let Some([_, _, request, answered, error, on]) = self.words.get() else { return self.create() };
         let note = || on.store(u64::from(is_on()), Ordering::Relaxed);
         note();
         let asked = request.load(Ordering::Acquire);
-        // A child that was made by a raw system call has its parent's page.
-        if asked == answered.load(Ordering::Relaxed) || number.load(Ordering::Relaxed) != own_number() {
+        if asked == answered.load(Ordering::Relaxed) {
             return Ok(());
         }
         let name = self.path(".profile.heap");
@@ -122,7 +121,7 @@ impl ProfilePage {
 
     /// Removes the file, if there is one.
     pub(super) fn remove(&self) {
-        if self.words.get().is_some_and(|[_, number, ..]| number.load(Ordering::Relaxed) == own_number()) {
+        if self.words.get().is_some() {
             let _ = c_path(&self.path(".profile")).map(SharedWords::<PAGE_WORDS>::remove);
         }
     }

@@ -60,3 +60,23 @@ fn a_file_of_another_length_and_a_folder_are_refused() {
     assert_eq!(SharedWords::<600>::open(c"/tmp").err(), Some(Errno::INVAL));
     assert!(try_create(c"/nowhere/at/all").is_err());
 }
+
+#[test]
+fn a_child_has_no_words_whatever_made_it() {
+    let (_, text) = path("child");
+    let words = SharedWords::<600>::none();
+    words.create(&text).unwrap()[599].store(7, Ordering::Relaxed);
+    SharedWords::<600>::remove(&text).unwrap();
+    // SAFETY: without a new stack, the child goes on here with a copy of everything; it ends without running anything else.
+    let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } as i32;
+    if child == 0 {
+        let code = i32::from(words.get().is_some());
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(code) };
+    }
+    let mut status = -1;
+    // SAFETY: waits for this test's child.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    assert_eq!(words.get().unwrap()[599].load(Ordering::Relaxed), 7, "the parent keeps them");
+}
