@@ -7,7 +7,7 @@
 //!
 //! Runs ahead are clean: they have no memory, and cost address space and records. In the page heap they are runs of small spans, but no page map entry
 //! names them, and they do not count as in use. Dirty memory comes first all the same: a run ahead is used only if nothing became dirty since a request
-//! of this length found no dirty run. Under a hard limit nothing is taken ahead.
+//! of this length found no dirty run. Under a hard limit nothing is taken ahead, and what was taken before is not used.
 
 use crate::page::allocation::{Prefers, Run};
 use crate::page::large_cache::LargeRunCache;
@@ -71,7 +71,9 @@ impl<O: Os> PageHeap<O> {
         }
         let seen = self.ahead.dirtied();
         let (has_some, fits) = (ahead.n > 0, ahead.pages == pages);
-        if has_some && fits && (ahead.seen == seen || prefers == Prefers::Clean) {
+        // A hard limit that was set since they were taken counts memory when it comes into use.
+        let may_use = self.settings.limit_hard_bytes().is_none();
+        if has_some && fits && may_use && (ahead.seen == seen || prefers == Prefers::Clean) {
             let page = ahead.first;
             (ahead.first, ahead.n) = (page + pages, ahead.n - 1);
             self.ahead.subtract(pages);

@@ -77,6 +77,8 @@ impl<O: Os> PageHeap<O> {
     pub(super) fn lock_beside_emptied(&self) -> StateGuard<'_> {
         let mut state = self.state.lock();
         state.listed = self.freed.pages() + self.emptied.pages();
+        // Runs ahead come into use without the lock.
+        state.runs.set_ahead(self.ahead.pages());
         state
     }
 

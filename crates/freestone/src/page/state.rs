@@ -259,7 +259,8 @@ impl State {
             n_purges: purges.calls(),
             large_allocs: self.events.large_allocs,
             large_frees: self.events.large_frees,
-            peak_pages: u64::from(self.runs.peak().0),
+            // Runs ahead come into use without the lock, so that the peak was not noted then.
+            peak_pages: u64::from(self.runs.peak().max(self.in_use() + self.free_with_memory()).0),
             fresh_bytes: self.events.fresh_bytes - (ahead << PAGE_BYTES_LOG2),
         }
     }

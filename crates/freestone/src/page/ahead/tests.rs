@@ -95,6 +95,22 @@ fn nothing_is_taken_ahead_under_a_hard_limit() {
 }
 
 #[test]
+fn runs_ahead_are_not_used_once_there_is_a_hard_limit_and_count_when_they_are_used() {
+    let world = world_that_stays_dirty();
+    let pages = &world.shared.pages;
+    let mut ahead = RunsAhead::NONE;
+    let used = (0..20).filter_map(|_| pages.allocate_span(&mut ahead, Pages(1), 32, Prefers::Dirty)).count();
+    assert_eq!((used, ahead.n(), pages.limited_bytes()), (20, 12, 20 << 16));
+    assert_eq!(pages.stats().peak_pages, 20);
+    world.set(key::LIMIT_HARD, "1280k");
+    assert!(pages.allocate_span(&mut ahead, Pages(1), 32, Prefers::Dirty).is_none());
+    world.set(key::LIMIT_HARD, "1344k");
+    assert!(pages.allocate_span(&mut ahead, Pages(1), 32, Prefers::Clean).is_some());
+    assert_eq!((ahead.n(), pages.limited_bytes()), (12, 21 << 16));
+    give_back(&world, &mut ahead);
+}
+
+#[test]
 fn what_goes_back_unused_did_not_come_out_fresh() {
     let world = world_that_stays_dirty();
     let mut ahead = RunsAhead::NONE;
