@@ -152,16 +152,6 @@ impl ExitHook {
         n < ROUNDS_MOST
     }
 
-    /// The calling thread's value; null if it has none, or there is no function.
-    #[must_use]
-    pub fn value(&self) -> *mut c_void {
-        if !self.is_set() {
-            return ptr::null_mut();
-        }
-        // SAFETY: the key was created, and is never deleted.
-        unsafe { libc::pthread_getspecific(self.key.load(Ordering::Relaxed) as libc::pthread_key_t) }
-    }
-
     /// Sets the calling thread's value, which may allocate. `false` if the C library cannot.
     pub fn set_value(&self, value: NonNull<c_void>) -> bool {
         let key = self.key.load(Ordering::Relaxed) as libc::pthread_key_t;

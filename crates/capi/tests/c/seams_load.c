@@ -112,10 +112,11 @@ static void use_all(void) {
     }
 }
 
-/* A thread that has a heap in the last copy only. */
-static void *thread_of_last_copy(void *unused) {
+/* A thread that has a heap in the last copy only. It frees a block that a thread with a heap in each has from that copy. */
+static void *thread_of_last_copy(void *block) {
     use(&copies[n_copies - 1], 7);
-    return unused;
+    copies[n_copies - 1].free(block);
+    return NULL;
 }
 
 static void *(*plugin_block)(size_t);
@@ -176,7 +177,10 @@ int main(int argc, char **argv) {
             copies[n_copies++] = copy_of(dlopen(argv[i], RTLD_NOW | RTLD_LOCAL));
         }
     } else if (!strcmp(argv[1], "namespace")) {
-        copies[n_copies++] = copy_of(dlmopen(LM_ID_NEWLM, argv[2], RTLD_NOW | RTLD_LOCAL));
+        /* Their C libraries number the threads' values alike, and all keep them in one place. */
+        for (int i = 2; i < argc; i++) {
+            copies[n_copies++] = copy_of(dlmopen(LM_ID_NEWLM, argv[i], RTLD_NOW | RTLD_LOCAL));
+        }
     } else {
         return 2;
     }
@@ -186,7 +190,8 @@ int main(int argc, char **argv) {
     use_all();
     for (int i = 0; i < 20; i++) {
         pthread_t thread;
-        EXPECT(pthread_create(&thread, NULL, thread_of_last_copy, NULL) == 0 && pthread_join(thread, NULL) == 0);
+        void *block = copies[n_copies - 1].malloc(1000);
+        EXPECT(block && pthread_create(&thread, NULL, thread_of_last_copy, block) == 0 && pthread_join(thread, NULL) == 0);
     }
     /* The heaps of all threads have ended with them, and no others. Those of a copy in another namespace have not: glibc runs no hooks there. */
     freestone_stats_t stats = {.size = sizeof stats};

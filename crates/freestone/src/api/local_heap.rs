@@ -112,12 +112,11 @@ fn created() -> Option<Own<'static, System>> {
         return Some(own);
     }
     let before = current::begin_start();
-    let heap = PROCESS.exit_hook.value();
-    if !heap.is_null() {
-        // A signal handler ran just before `begin_start`, and got this thread its heap.
-        // SAFETY: `set_exit_value` stored the value, which is this thread's heap, alive: the exit hook, which ends it, comes after all of the thread's code.
-        unsafe { current::set(heap.cast()) };
-        return current::get().own();
+    if before.has_heap() {
+        // A signal handler ran just before `begin_start`, and got this thread its heap. (The value for the exit hook does not tell: it may be of a copy of the
+        // library in another namespace of the loader.)
+        current::return_to(before);
+        return recorded::own();
     }
     // SAFETY: `PROCESS.shared` is a static, and all heaps of `PROCESS.threads` use it.
     let taken = unsafe { PROCESS.threads.take_spare() };

@@ -89,11 +89,21 @@ pub(crate) fn is_starting() -> bool {
     is_in(Stage::Starting)
 }
 
+impl Before {
+    /// Whether the thread had a heap: a signal handler may have got it one since it was found to have none.
+    pub(crate) fn has_heap(self) -> bool {
+        !ptr::eq(self.heap, &raw const PLACEHOLDER)
+    }
+}
+
 /// Marks this thread as starting. Returns what to pass to [`return_to`] afterwards if the thread gets no heap.
 pub(crate) fn begin_start() -> Before {
-    let before = Before { heap: slot::get(), stage: slot::stage() };
-    enter(Stage::Starting);
-    before
+    let stage = slot::stage();
+    // The stage first: from then on no signal handler gets this thread a heap, which would be lost.
+    slot::set_stage(Stage::Starting as usize);
+    let heap = slot::get();
+    slot::set(&raw const PLACEHOLDER);
+    Before { heap, stage }
 }
 
 /// Ends the start of this thread without a heap: it is again in the stage that [`begin_start`] found.
@@ -122,12 +132,7 @@ pub(crate) unsafe fn set_here(heap: *const Heap) {
 
 /// Leaves this thread without a heap, for good.
 pub(crate) fn leave() {
-    enter(Stage::Gone);
-}
-
-/// Leads this thread's pointer to the placeholder, in a stage.
-fn enter(stage: Stage) {
     // The stage first: while the pointer leads to a heap, no stage counts.
-    slot::set_stage(stage as usize);
+    slot::set_stage(Stage::Gone as usize);
     slot::set(&raw const PLACEHOLDER);
 }

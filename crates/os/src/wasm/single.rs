@@ -1,7 +1,7 @@
 //! One thread, which has always been there: no other starts, and none ends.
 
 use core::ffi::c_void;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 
 /// There are no other threads.
 pub(crate) mod threads {
@@ -55,12 +55,6 @@ impl ExitHook {
     #[must_use]
     pub fn may_put_off(&self, _n: u32) -> bool {
         false
-    }
-
-    /// Null: no value is kept.
-    #[must_use]
-    pub fn value(&self) -> *mut c_void {
-        ptr::null_mut()
     }
 
     /// Nothing.

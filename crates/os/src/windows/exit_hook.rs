@@ -64,12 +64,6 @@ impl ExitHook {
         false
     }
 
-    /// Null: no value is kept.
-    #[must_use]
-    pub fn value(&self) -> *mut c_void {
-        ptr::null_mut()
-    }
-
     /// Nothing: the function is called without it.
     pub fn set_value(&self, _value: NonNull<c_void>) -> bool {
         true

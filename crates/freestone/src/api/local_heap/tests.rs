@@ -47,6 +47,22 @@ fn a_thread_that_is_starting_has_no_heap_and_gets_one_later() {
     .unwrap();
 }
 
+/// As if a signal handler had got the thread its heap just before.
+#[test]
+#[cfg_attr(miri, ignore = "starts the process's allocator")]
+fn a_thread_that_starts_although_it_has_a_heap_keeps_it() {
+    thread::spawn(|| {
+        let heap_of_this_thread = || with_heap(|own| ptr::from_ref(own.heap()).addr()).unwrap();
+        let heap = heap_of_this_thread();
+        let before = current::begin_start();
+        assert!(before.has_heap() && current::is_starting() && allocate(100).is_null());
+        current::return_to(before);
+        assert_eq!(heap_of_this_thread(), heap);
+    })
+    .join()
+    .unwrap();
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "starts the process's allocator")]
 fn a_thread_keeps_its_heap_and_two_threads_have_two() {
