@@ -44,6 +44,19 @@ func TestADamagedHeaderIsFoundBeforeAnythingChanges(t *testing.T) {
 	}
 }
 
+func TestAtRefusesABlockWhoseHeaderIsDamaged(t *testing.T) {
+	for _, value := range []uint64{0, 16, 1 << 20, ^uint64(0), 112 | 1, 112 | 4, 1 << 63} {
+		h, mem, blocks := damageable(t)
+		offset, err := h.Offset(blocks[1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		setWord(mem, 120, value)
+		_, err = h.At(offset)
+		wantError(t, err, tlsf.ErrCorrupted)
+	}
+}
+
 func TestAWriteAfterFreeIsFoundBeforeAnythingChanges(t *testing.T) {
 	for _, off := range []int{128, 136, 120, 224} {
 		for _, value := range []uint64{1, 31, 1 << 50, ^uint64(0), 64} {

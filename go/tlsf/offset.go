@@ -21,7 +21,7 @@ func (h *Heap) Offset(b []byte) (uint64, error) {
 //
 // # Errors
 //
-// ErrForeign when no used block starts there; ErrClosed.
+// ErrForeign when no used block starts there; ErrCorrupted when its header was overwritten; ErrClosed.
 func (h *Heap) At(offset uint64) ([]byte, error) {
 	r := h.region(offset >> tagShift)
 	off := offset & indexMask
@@ -29,6 +29,9 @@ func (h *Heap) At(offset uint64) ([]byte, error) {
 		return nil, h.noBlockAt(offset)
 	}
 	i := off/wordBytes - 1
+	if head := r.words[i]; head&flagFree != 0 || !r.isPlausible(i, head) {
+		return nil, &Error{Op: "at", Err: ErrCorrupted, Offset: int64(offset), Size: -1}
+	}
 	return h.slice(r, i, int(h.usable(r, i))), nil
 }
 
