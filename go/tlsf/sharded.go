@@ -69,7 +69,7 @@ func NewSharded(region []byte, n int, options ...Option) (*Sharded, error) {
 		s.shards = append(s.shards, &shard{heap: heap, number: k})
 	}
 	s.perByte = math.MaxUint64 / s.shardLen
-	s.homes.New = func() any { return s.shards[int(s.next.Add(1))%n] }
+	s.homes.New = func() any { return s.shards[s.next.Add(1)%uint32(n)] }
 	return s, nil
 }
 
