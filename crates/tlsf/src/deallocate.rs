@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::footer;
 use crate::header::{FREE, Header, PREV_FREE};
 use crate::policy::Policy;
-use crate::region::Located;
+use crate::region::{Located, Region};
 use crate::tlsf::Tlsf;
 use core::ptr::NonNull;
 
@@ -170,6 +170,18 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             return None;
         }
         Some(Used { block, header, next, next_header })
+    }
+
+    /// Whether the sentinel of `region`, a region of this heap, is as the heap wrote it.
+    pub(crate) fn has_intact_end(&self, region: Region) -> bool {
+        let (sentinel, room) = (region.sentinel(), region.block_bytes());
+        let header = sentinel.header(self.sealer);
+        if self.top.ends_at(sentinel) {
+            return header == Header::TOP;
+        }
+        // SAFETY: the header says PREV_FREE, and the region's blocks have `room` bytes.
+        let has_free_before = || unsafe { self.is_free_before(sentinel, room) };
+        header == Header::new(0, 0) || header == Header::new(0, PREV_FREE) && has_free_before()
     }
 
     /// Whether an intact free block ends where `block` begins, within `room` bytes.

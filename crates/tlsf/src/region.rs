@@ -123,7 +123,7 @@ impl Region {
     }
 
     /// Bytes of all its blocks together.
-    fn block_bytes(&self) -> usize {
+    pub(crate) fn block_bytes(&self) -> usize {
         self.end - self.first.addr().get()
     }
 

@@ -214,7 +214,8 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
     ///
     /// # Errors
     /// [`Error::NoSuchRegion`]; [`Error::RegionMisaligned`] (`bytes` is not a multiple of 16), [`Error::RegionTooSmall`] (below
-    /// [`LEAST_BLOCK_BYTES`]); [`Error::RegionOverlaps`], [`Error::RegionTooLarge`], of the longer region.
+    /// [`LEAST_BLOCK_BYTES`]); [`Error::RegionOverlaps`], [`Error::RegionTooLarge`], of the longer region; [`Error::Overrun`],
+    /// [`Error::Damaged`] if the region's end was overwritten.
     ///
     /// # Safety
     /// - The memory behind the region is valid for reads and writes for `'pool`, and nothing else accesses it until the region is removed.
@@ -228,6 +229,9 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         let total = old.bytes().checked_add(bytes).ok_or(Error::RegionTooLarge { bytes, most })?;
         // SAFETY: the old region and the memory behind it are the heap's, through the pointer that the old region has.
         let new = unsafe { Region::new(old.start(), total, most) }?;
+        if !self.has_intact_end(old) {
+            return Err(self.diagnose_end(old));
+        }
         self.regions.extend(new)?;
         let sentinel = new.sentinel();
         if self.top.ends_at(block) {

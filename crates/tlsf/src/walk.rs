@@ -154,6 +154,12 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         Error::Foreign { address }
     }
 
+    /// What is wrong with the sentinel of `region`, a region of this heap.
+    #[cold]
+    pub(crate) fn diagnose_end(&self, region: Region) -> Error {
+        overrun_into(region.sentinel(), self.blocks_of(region).last())
+    }
+
     /// As [`Tlsf::diagnose`], of an address inside `block`, whose header is intact.
     fn diagnose_in(&self, address: usize, region: Region, block: Block, info: BlockInfo) -> Error {
         let BlockInfo { address: start, usable_bytes: bytes, .. } = info;

@@ -68,3 +68,31 @@ fn heaps_over_the_same_memory_choose_different_seals() {
     // SAFETY: refused, because the block was another heap's.
     assert!(unsafe { heap.deallocate(block) }.is_err());
 }
+
+#[test]
+fn a_region_whose_end_was_overwritten_does_not_grow() {
+    for in_first in [true, false] {
+        for byte in 0..8 {
+            let mut memory = Memory([MaybeUninit::uninit(); 2048]);
+            let mut other = Memory([MaybeUninit::uninit(); 2048]);
+            let [start, second]: [NonNull<u8>; 2] =
+                [&mut memory.0, &mut other.0].map(|memory| NonNull::from(memory).cast());
+            let mut heap = Tlsf::new();
+            // SAFETY: the memory outlives the heap, which has it alone.
+            unsafe { heap.add_region_at(start, 1024) }.unwrap();
+            // SAFETY: as above.
+            unsafe { heap.add_region_at(second, 1024) }.unwrap();
+            let blocks: [_; 2] = core::array::from_fn(|_| heap.allocate(1024 - 24, 16).unwrap());
+            let region = if in_first { start } else { second };
+            let block = blocks.into_iter().find(|block| block.addr().get() == region.addr().get() + 16).unwrap();
+            // SAFETY: the payload of a block, which this test has.
+            unsafe { block.write_bytes(0x40, 1024 - 24) };
+            // SAFETY: for the test: a byte of the region's last header, which every overrun of the block reaches.
+            unsafe { *block.as_ptr().wrapping_add(1024 - 24 + byte) ^= 0x14 };
+            // SAFETY: the memory behind the region is the heap's.
+            let refused = unsafe { heap.grow_region(region, 512) };
+            assert_eq!(refused, Err(Error::Overrun { block: block.addr().get(), bytes: 1024 - 24 }));
+            assert_eq!((heap.check(), heap.region_bytes()), (refused, 2048));
+        }
+    }
+}
