@@ -23,12 +23,9 @@ use freestone_base::text::FixedText;
 /// ```
 pub fn with_long_text<const N: usize, R>(write: impl FnOnce(&mut FixedText<N>) -> R) -> Option<R> {
     let bytes = size_of::<FixedText<N>>();
-    let at = kernel::map(bytes)?;
+    let lent = Lent { at: kernel::map(bytes)?, bytes };
     // SAFETY: the memory is mapped, aligned to an OS page, zero, and this function's alone; a text of zeros is an empty one.
-    let result = write(unsafe { &mut *at.cast::<FixedText<N>>() });
-    // SAFETY: the mapping was made above, and the reference to it is gone.
-    unsafe { kernel::unmap(at, bytes) };
-    Some(result)
+    Some(write(unsafe { &mut *lent.at.cast::<FixedText<N>>() }))
 }
 
 /// Calls `fill` with `n` rows of default values in a mapping that lasts as long as the call; `None` if there is no memory for it. Takes no lock.
@@ -45,16 +42,26 @@ pub fn with_rows<T: Copy + Default, R>(n: usize, fill: impl FnOnce(&mut [T]) -> 
         return Some(fill(&mut []));
     }
     let bytes = n.checked_mul(size_of::<T>())?;
-    let at = kernel::map(bytes)?;
-    let first = at.cast::<MaybeUninit<T>>();
+    let lent = Lent { at: kernel::map(bytes)?, bytes };
+    let first = lent.at.cast::<MaybeUninit<T>>();
     // SAFETY: the mapping has room for `n` rows, is aligned to an OS page, and is this function's alone; rows may be uninitialised.
     let rows = unsafe { slice::from_raw_parts_mut(first, n) };
     rows.iter_mut().for_each(|row| _ = row.write(T::default()));
     // SAFETY: every row was written just now.
-    let result = fill(unsafe { slice::from_raw_parts_mut(first.cast::<T>(), n) });
-    // SAFETY: the mapping was made above, and the reference to it is gone.
-    unsafe { kernel::unmap(at, bytes) };
-    Some(result)
+    Some(fill(unsafe { slice::from_raw_parts_mut(first.cast::<T>(), n) }))
+}
+
+/// A mapping that lasts as long as a call, also if that panics.
+struct Lent {
+    at: *mut u8,
+    bytes: usize,
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made for this call alone, and the references to it are gone.
+        unsafe { kernel::unmap(self.at, self.bytes) };
+    }
 }
 
 /// Maps `bytes` that read as zero, where the kernel likes, for as long as the process lives; `None` without address space for them. Only what is
@@ -68,3 +75,6 @@ pub fn with_rows<T: Copy + Default, R>(n: usize, fill: impl FnOnce(&mut [T]) -> 
 pub fn map_for_good(bytes: usize) -> Option<*mut u8> {
     kernel::map(bytes)
 }
+
+#[cfg(all(test, door = "linux", not(miri)))]
+mod tests;
