@@ -5,6 +5,7 @@ use crate::process::command_file;
 use anyhow::{Context, Result, bail};
 use object::read::elf::FileHeader;
 use object::{Endianness, Object, ObjectSymbol, elf};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
@@ -82,7 +83,7 @@ fn defines_malloc(data: &[u8]) -> Result<bool> {
     Ok(file.dynamic_symbols().any(|symbol| symbol.is_definition() && symbol.name() == Ok("malloc")))
 }
 
-/// Checks that `path` is a shared library that defines `malloc`.
+/// Checks that `path` is a shared library that defines `malloc`, and that it can be named in `LD_PRELOAD`.
 ///
 /// # Errors
 /// It is not; the message says what it is instead.
@@ -98,6 +99,14 @@ pub(crate) fn check_allocator_library(path: &Path) -> Result<()> {
     }
     if !defines_malloc(&data).unwrap_or(false) {
         bail!("{shown} defines no malloc, so it would change nothing; name a library that exports the malloc family");
+    }
+    // As `Allocator::in_library` names it.
+    let full = path.canonicalize()?;
+    if full.as_os_str().as_bytes().iter().any(|byte| b" :".contains(byte)) {
+        bail!(
+            "{} cannot be preloaded: spaces and colons separate the names in LD_PRELOAD; move it to a path without them",
+            full.display()
+        );
     }
     Ok(())
 }
@@ -132,5 +141,18 @@ mod tests {
         assert!(text("/etc/passwd").contains("not a shared object"));
         let own = std::env::current_exe().unwrap();
         assert!(text(own.to_str().unwrap()).contains("defines no malloc"));
+    }
+
+    #[test]
+    fn a_library_that_ld_preload_cannot_name_is_refused() {
+        let maps = fs::read_to_string("/proc/self/maps").unwrap();
+        let mut files = maps.lines().filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])));
+        let library = files.find(|path| check_allocator_library(path).is_ok()).expect("the C library is mapped");
+        for name in ["preload test.so", "preload:test.so"] {
+            let file = ScratchFile::new(name);
+            fs::copy(library, file.path()).unwrap();
+            let text = check_allocator_library(file.path()).unwrap_err().to_string();
+            assert!(text.contains("spaces and colons"), "{text}");
+        }
     }
 }
