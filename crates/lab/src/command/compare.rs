@@ -56,7 +56,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     measurement.leave_out(selection.missing)?;
     let proven = measurement.prove(&selection.allocators)?;
     let warm = job.warm_up(proven, &mut measurement)?;
-    let nothing = format!("'{}' could be measured under no allocator", job.subject);
+    let nothing = format!("'{}' could not be measured under any allocator", job.subject);
     let baseline = measurement.baseline(&warm.allocators, &nothing)?;
     measurement.doubt_rounds(options.rounds.get(), warm.allocators.len())?;
     let bar = progress::bar((options.rounds.get() * warm.allocators.len()) as u64);

@@ -116,7 +116,8 @@ impl CommandJob {
         }
         if run.record.exit != 0 && !self.ignore_failure {
             let ending = run.record.ending();
-            let what = format!("{ending}: {} (--ignore-failure measures it all the same)", run.last_lines);
+            let colon = if run.last_lines.is_empty() { "" } else { ": " };
+            let what = format!("{ending}{colon}{} (--ignore-failure measures it all the same)", run.last_lines);
             measurement.give_up(&subject, &name, what)?;
             return Ok(false);
         }

@@ -155,6 +155,9 @@ impl Measurement {
     pub(crate) fn baseline(&self, allocators: &[Allocator], otherwise: &str) -> Result<String> {
         if allocators.is_empty() {
             self.print_warnings();
+            if interrupt::asked() {
+                bail!("interrupted before anything was measured");
+            }
         }
         Ok(allocators.first().with_context(|| otherwise.to_owned())?.name.clone())
     }
