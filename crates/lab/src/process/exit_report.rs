@@ -85,7 +85,9 @@ impl Report {
         let mut report = Self::default();
         let mut started = BTreeSet::new();
         for line in text.lines() {
-            match serde_json::from_str(line) {
+            // A process that ends while it writes leaves a part of a line, and the next line follows it.
+            let whole = line.rfind(r#"{"event""#).map_or(line, |start| &line[start..]);
+            match serde_json::from_str(whole) {
                 Ok(Line::Start { pid, version }) => {
                     started.insert(pid);
                     report.version.get_or_insert(version);

@@ -17,6 +17,16 @@ fn starts_and_exits_are_matched_by_process_and_unknown_keys_are_allowed() {
 }
 
 #[test]
+fn a_line_behind_a_part_of_one_counts() {
+    let report = Report::parse(
+        "{\"event\":\"sample\",\"pid\":7,\"ms\":60,\"live_b{\"event\":\"exit\",\"pid\":8,\"allocations\":5,\"frees\":4,\"peak_live_bytes\":9}\n\
+         {\"event\":\"exit\",\"pi",
+    );
+    assert_eq!((report.samples.len(), report.exits.len(), report.started), (0, 1, 1));
+    assert_eq!(report.sum(|exit| exit.allocations), 5);
+}
+
+#[test]
 fn an_absent_file_is_no_proof() {
     assert_eq!(Report::read(Path::new("/no/such/report")), Report::default());
 }
