@@ -152,6 +152,21 @@ fn an_option_that_does_not_exist_is_named_as_typed_with_the_nearest() {
 }
 
 #[test]
+fn options_have_the_values_that_the_library_takes_from_the_environment() {
+    let environment = [("PROFILE", "Lean"), ("DECAY_MS", "soon"), ("BIN_MAX", "128"), ("THP", "on")];
+    let mut command = command(&["options", "--json"]);
+    command.envs(environment.map(|(key, value)| (format!("FREESTONE_{key}"), value)));
+    let output = command.output().unwrap();
+    let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |key: &str| rows.iter().find(|row| row["key"] == key).map(|row| (&row["value"], &row["source"])).unwrap();
+    assert_eq!(of("decay_ms"), (&"100".into(), &"profile".into()), "an ignored value does not count");
+    assert_eq!(of("dirty_max"), (&"1m".into(), &"profile".into()));
+    assert_eq!(of("bin_max"), (&"128".into(), &"environment".into()));
+    assert_eq!(of("thp"), (&"on".into(), &"environment".into()));
+    assert_eq!(of("span_size"), (&"64k".into(), &"default".into()));
+}
+
+#[test]
 fn a_page_never_replaces_the_results_that_it_is_made_from() {
     let (results, link) = (file("kept.jsonl"), file("link-to-kept.html"));
     let compare = ["compare", "-a", "system", "--rounds", "1"];

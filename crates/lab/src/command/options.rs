@@ -6,7 +6,7 @@ use crate::show::table;
 use crate::suggestion;
 use anyhow::Result;
 use freestone::door::Settings;
-use freestone::options::{OPTIONS, OptionSpec, Unit};
+use freestone::options::{OPTIONS, OptionSpec, PROFILES, Unit};
 use serde_json::json;
 
 /// What the environment variables of options begin with.
@@ -85,11 +85,26 @@ pub(crate) fn exists(environment_name: &str) -> bool {
     OPTIONS.iter().any(|spec| environment_key(spec) == environment_name)
 }
 
+/// The value of an option in this environment, and where it comes from.
 fn current(spec: &OptionSpec) -> (String, &'static str) {
-    match std::env::var(environment_key(spec)) {
-        Ok(value) => (value, "environment"),
-        Err(_) => (spec.default.to_owned(), "default"),
+    if let Some(value) = accepted(spec.key) {
+        return (value, "environment");
     }
+    let chosen =
+        accepted("profile").and_then(|name| PROFILES.iter().find(|profile| name.eq_ignore_ascii_case(profile.name)));
+    let mut options = chosen.into_iter().flat_map(|profile| profile.options);
+    match options.find(|(index, _)| OPTIONS[*index].key == spec.key) {
+        Some((_, value)) => ((*value).to_owned(), "profile"),
+        None => (spec.default.to_owned(), "default"),
+    }
+}
+
+/// The value that the environment gives an option, unless the library ignores it.
+fn accepted(key: &str) -> Option<String> {
+    let index = OPTIONS.iter().position(|spec| spec.key == key)?;
+    let value = std::env::var_os(environment_key(&OPTIONS[index]))?;
+    Settings::new().set(index, value.as_encoded_bytes()).ok()?;
+    Some(value.to_string_lossy().into_owned())
 }
 
 fn unit(spec: &OptionSpec) -> String {
