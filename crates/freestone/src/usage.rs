@@ -77,13 +77,17 @@ impl Usage {
     /// publishes that it freed what another has not yet published to have allocated.
     pub(crate) fn publish_live(&self, change_bytes: i64) {
         let live = self.live_bytes.fetch_add(change_bytes, Ordering::Relaxed) + change_bytes;
-        let live_bytes = u64::try_from(live).unwrap_or(0);
+        self.raise_peak(u64::try_from(live).unwrap_or(0));
+    }
+
+    /// Raises the peak to what was seen to be live. Statistics count what threads have not published yet.
+    pub(crate) fn raise_peak(&self, live_bytes: u64) {
         if live_bytes > self.peak_live_bytes.load(Ordering::Relaxed) {
             self.peak_live_bytes.fetch_max(live_bytes, Ordering::Relaxed);
         }
     }
 
-    /// The most bytes that were live at once, as far as the threads had published.
+    /// The most bytes that were live at once, as far as the threads had published, or statistics had seen.
     #[must_use]
     pub(crate) fn peak_live_bytes(&self) -> u64 {
         self.peak_live_bytes.load(Ordering::Relaxed)

@@ -60,7 +60,9 @@ pub(super) fn take_classes<O: Os + 'static>(
     all_large.cached = all_large.cached.min(large_bytes);
     all_large.live = large_bytes - all_large.cached;
     large.fill(all_large);
-    stats.settle(classes, pages.small_pages * PAGE_BYTES as u64 + shared.guarded.open_bytes())
+    let stats = stats.settle(classes, pages.small_pages * PAGE_BYTES as u64 + shared.guarded.open_bytes());
+    shared.usage.raise_peak(stats.live);
+    stats
 }
 
 /// What of small spans has no memory; none is known where the kernel is asked for memory ahead of need.

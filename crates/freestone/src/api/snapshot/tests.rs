@@ -276,6 +276,22 @@ fn peaks_stay_and_what_was_purged_and_fresh_adds_up() {
     assert_eq!(pages(stats.peak_committed - before.peak_committed), 40, "thread heaps have pages, too");
 }
 
+/// No heap has published these blocks: they came out of a bin, and go back into it.
+#[test]
+fn the_peak_never_falls_below_what_statistics_have_said_was_live() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let first = heap.allocate(100, 1).start;
+    let published = world.shared.usage.peak_live_bytes();
+    let blocks: Vec<_> = (0..20).map(|_| heap.allocate(100, 1).start).collect();
+    assert_eq!(world.shared.usage.peak_live_bytes(), published, "the bin had them all");
+    let seen = take(&world.shared, &world.threads);
+    assert!(seen.live > published && seen.peak_live == seen.live, "{seen:?}");
+    blocks.into_iter().chain([first]).for_each(|block| free(heap, block));
+    let later = take(&world.shared, &world.threads);
+    assert_eq!((later.live, later.peak_live), (0, seen.peak_live));
+}
+
 /// A watched heap's blocks pass through no bin.
 #[test]
 fn small_blocks_of_a_watched_heap_are_counted_when_they_are_allocated_and_freed() {
