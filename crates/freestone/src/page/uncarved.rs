@@ -8,7 +8,8 @@ use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
 impl<O: Os> PageHeap<O> {
-    /// Bytes of a span that no block was carved from and that have no memory.
+    /// Bytes of a span that no block was carved from and that have no memory. A function of its own, for counting bits takes many instructions.
+    #[inline(never)]
     pub(crate) fn uncarved_in(&self, span: &Span) -> i64 {
         blocks::uncarved_bytes(span, self.os.os_page_bytes())
     }
@@ -22,11 +23,17 @@ impl<O: Os> PageHeap<O> {
     pub(crate) fn count_uncarved<R>(&self, span: &Span, change: impl FnOnce() -> R) -> R {
         let before = self.uncarved_in(span);
         let result = change();
+        self.add_uncarved_since(span, before);
+        result
+    }
+
+    /// Adds what a span has changed by since it had `before`.
+    #[inline(never)]
+    fn add_uncarved_since(&self, span: &Span, before: i64) {
         let after = self.uncarved_in(span);
         if after != before {
             self.add_uncarved(after - before);
         }
-        result
     }
 
     /// Bytes of all small spans that no block was carved from and that have no memory. After a fork, the child's may be wrong by a span for each thread that

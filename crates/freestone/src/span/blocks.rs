@@ -89,8 +89,7 @@ pub(crate) fn uncarved_bytes(span: &Span, os_page_bytes: usize) -> i64 {
     if span.fresh_has_memory.get() { 0 } else { fresh_bytes(span, os_page_bytes) }
 }
 
-/// Bytes of the OS pages of a span that no block was carved from. A function of its own, for counting bits takes many instructions.
-#[inline(never)]
+/// Bytes of the OS pages of a span that no block was carved from.
 pub(crate) fn fresh_bytes(span: &Span, os_page_bytes: usize) -> i64 {
     i64::from(span.fresh.get().count_ones()) * carve_bytes(span, os_page_bytes) as i64
 }
