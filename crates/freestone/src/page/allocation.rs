@@ -101,12 +101,32 @@ impl<O: Os> PageHeap<O> {
         if !self.could_hold(wanted, align) {
             return None;
         }
+        loop {
+            let mut given_up = 0;
+            let run = self.attempt(wanted, align, kind, more, prefers, &mut given_up);
+            if run.is_some() || self.state.lock().guarding.n_given_up() == given_up {
+                return run;
+            }
+        }
+    }
+
+    /// As [`PageHeap::allocate_more`]. If it fails for a guard that the kernel does not make accessible, that page is given up, and more are than `given_up` says, which were given up before.
+    fn attempt(
+        &self,
+        wanted: Pages,
+        align: Pages,
+        kind: Kind,
+        more: u32,
+        prefers: Prefers,
+        given_up: &mut u32,
+    ) -> Option<Run> {
         let plan = (kind == Kind::Large).then(|| self.huge_plan(wanted));
         let huge = plan.and_then(|plan| plan.huge);
         let pages = plan.map_or(wanted, |plan| plan.pages);
         let request = Request { pages, piece: pages, kind, align, room: pages, is_huge: huge.is_some() };
         let searched = request.searched()?;
         let mut state = if prefers == Prefers::Dirty { self.lock_beside_emptied() } else { self.lock() };
+        *given_up = state.guarding.n_given_up();
         let mut were = [0; LENGTHS];
         let dirty = if prefers == Prefers::Dirty { self.find_dirty(&mut state, searched, &mut were) } else { None };
         if let Some(page) = dirty {
@@ -204,8 +224,7 @@ impl<O: Os> PageHeap<O> {
         }
         state.runs.set_ahead(self.ahead.pages());
         let (pages, was) = state.runs.take_aligned(page, request.pages, request.align, request.kind);
-        if !self.open_guards(state, pages) {
-            state.runs.free(pages.first, was);
+        if !self.open_or_give_up(state, pages, was) {
             return None;
         }
         if request.piece < pages.pages {
@@ -227,9 +246,8 @@ impl<O: Os> PageHeap<O> {
 
     /// Makes a large block of a dirty run and pages beside it that were just taken; `None` as for [`PageHeap::take`].
     fn begin_mixed(&self, mut state: StateGuard<'_>, block: Extent, is_huge: bool) -> Option<Run> {
-        if !self.open_guards(&mut state, block) {
-            let was_huge = state.runs.record(block.first).is_huge.get();
-            state.runs.free(block.first, FreeState::dirty(self.now(), was_huge));
+        let dirty = FreeState::dirty(self.now(), state.runs.record(block.first).is_huge.get());
+        if !self.open_or_give_up(&mut state, block, dirty) {
             return None;
         }
         state.note_in_use();

@@ -139,11 +139,7 @@ impl<O: Os> PageHeap<O> {
         }
         let taken =
             state.runs.find_dirty(pages).map(|page| state.runs.take_aligned(page, pages, Pages(1), Kind::Large));
-        let opened = taken.filter(|(run, _)| self.open_guards(state, *run));
-        if let (Some((run, was)), None) = (taken, opened) {
-            state.runs.free(run.first, was);
-        }
-        let Some((run, was)) = opened else {
+        let Some((run, was)) = taken.filter(|&(run, was)| self.open_or_give_up(state, run, was)) else {
             self.freed.subtract(pages);
             return false;
         };

@@ -49,13 +49,16 @@ fn access_after(by: GuardBy) -> PageAccess {
     }
 }
 
-/// Calls `open` with each guard in a run and how it was made, and notes that it is accessible. Returns `false` at once if `open` does.
-fn for_each_guard(state: &mut State, run: Extent, open: impl Fn(PageIndex, GuardBy) -> bool) -> bool {
+/// Calls `open` with each guard in a run and how it was made, and notes that it is accessible.
+///
+/// # Errors
+/// The first one for which `open` returns `false`.
+fn for_each_guard(state: &mut State, run: Extent, open: impl Fn(PageIndex, GuardBy) -> bool) -> Result<(), PageIndex> {
     let mut from = run.first;
     while let Some((page, access)) = state.runs.next_guard(run, from) {
         if let Some(by) = guarded_by(access) {
             if !open(page, by) {
-                return false;
+                return Err(page);
             }
             state.guarding.discount(by);
         }
@@ -63,7 +66,7 @@ fn for_each_guard(state: &mut State, run: Extent, open: impl Fn(PageIndex, Guard
         from = page + ONE;
     }
     state.runs.note_open(run);
-    true
+    Ok(())
 }
 
 impl<O: Os> PageHeap<O> {
@@ -93,8 +96,11 @@ impl<O: Os> PageHeap<O> {
         if state.guarding.choose(self.guards_wanted(kind), pages, true).is_some() { ONE } else { Pages::ZERO }
     }
 
-    /// Makes all pages of a run accessible that was just taken; `false` if the kernel refuses: then it must not be used.
-    pub(super) fn open_guards(&self, state: &mut State, run: Extent) -> bool {
+    /// Makes all pages of a run accessible that was just taken.
+    ///
+    /// # Errors
+    /// The page that the kernel refuses: the run must not be used.
+    pub(super) fn open_guards(&self, state: &mut State, run: Extent) -> Result<(), PageIndex> {
         for_each_guard(state, run, |page, by| {
             let guard = Extent::new(page, ONE);
             // SAFETY: The page is a guard by these means, and in a run that was just taken and not yet handed out.
@@ -102,9 +108,20 @@ impl<O: Os> PageHeap<O> {
         })
     }
 
+    /// Makes all pages of a run accessible that was just taken. If the kernel refuses one, gives that page up, and the rest of the run is free again, as it `was`: without it, the next search finds
+    /// another one. Returns whether the run can be used.
+    pub(super) fn open_or_give_up(&self, state: &mut State, run: Extent, was: FreeState) -> bool {
+        let opened = self.open_guards(state, run);
+        if let Err(page) = opened {
+            state.runs.give_up(run.first, page, was);
+            state.guarding.count_given_up();
+        }
+        opened.is_ok()
+    }
+
     /// Notes that a free run was unmapped, and the guards in it with it.
     pub(super) fn forget_guards(state: &mut State, run: Extent) {
-        for_each_guard(state, run, |_, _| true);
+        let _ = for_each_guard(state, run, |_, _| true);
     }
 
     /// Makes the page behind a large block a guard if it was one before and is free now. Costs no call of the kernel.
@@ -172,7 +189,8 @@ impl<O: Os> PageHeap<O> {
                 && for_each_guard(state, guard, |_, by| {
                     // SAFETY: The page is a guard by these means: no code uses it.
                     unsafe { self.os.unguard(self.start(guard), guard.bytes(), by) }.is_ok()
-                });
+                })
+                .is_ok();
             if is_open {
                 state.runs.free(page, FreeState::CLEAN);
                 ended = Some(());

@@ -66,7 +66,7 @@ impl<O: Os> PageHeap<O> {
             return None;
         }
         let was = state.runs.extend(run.first, more);
-        if !self.open_guards(state, Extent::new(run.end(), more)) {
+        if self.open_guards(state, Extent::new(run.end(), more)).is_err() {
             state.runs.shrink(run.first, run.pages, was);
             return None;
         }

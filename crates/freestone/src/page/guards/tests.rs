@@ -235,6 +235,30 @@ fn memory_whose_guards_the_kernel_will_not_remove_is_not_used() {
     world.check().unwrap();
 }
 
+/// A filter may come after the start, and refuse one kind of advice alone.
+#[test]
+fn a_guard_that_the_kernel_will_not_remove_is_given_up_and_the_block_is_placed_beside_it() {
+    for level in ["default", "full"] {
+        let world = World::hardened(4096, level);
+        world.set(key::DIRTY_MAX, "1g");
+        let heap = world.heap();
+        let blocks: Vec<_> = (0..8).map(|_| allocate(heap, BLOCK)).collect();
+        world.os().refuse_to_open(true);
+        blocks.into_iter().for_each(|block| free(heap, block));
+        for pages in [8, 1, 3, 8] {
+            let block = allocate(heap, pages * BLOCK);
+            assert!(!block.is_null(), "{level}");
+            fill(block, 1, pages * BLOCK);
+            let grown = reallocate(heap, block, pages * BLOCK + 5 * PAGE_BYTES);
+            assert!(!grown.is_null(), "{level}");
+            fill(grown, 2, pages * BLOCK + 5 * PAGE_BYTES);
+            free(heap, grown);
+            world.check().unwrap();
+        }
+        assert!(world.os().is_untouched_outside(), "{level}: a guard was written");
+    }
+}
+
 /// Streams of blocks with every kind of guard: contents and invariants hold, and no guard is written.
 #[test]
 fn any_stream_keeps_contents_and_invariants_whatever_guards_there_are() {
@@ -242,8 +266,15 @@ fn any_stream_keeps_contents_and_invariants_whatever_guards_there_are() {
     let mix = Mix { ids: 16, least_bytes: 0, most_bytes, most_align: 128 << 10, reallocations_percent: 40 };
     for seed in 0..if cfg!(miri) { 1 } else { 6 } {
         let stream = generate(mix, 0, if cfg!(miri) { 30 } else { 300 }, seed);
-        for (level, has_markers) in [("default", true), ("full", true), ("full", false)] {
+        for (level, has_markers, opens) in [
+            ("default", true, true),
+            ("full", true, true),
+            ("full", false, true),
+            ("default", true, false),
+            ("full", true, false),
+        ] {
             let world = World::hardened(4096, level);
+            world.os().refuse_to_open(!opens);
             if !has_markers {
                 world.os().refuse_markers();
                 world.os().limit_guarded_by_rights(4 * PAGE_BYTES);

@@ -45,6 +45,8 @@ pub(in crate::page) struct Guarding {
     lot: u64,
     /// Guards had to give way because address space was short.
     is_short: bool,
+    /// Guards that the kernel did not make accessible when their pages were needed.
+    n_given_up: u32,
 }
 
 impl Guarding {
@@ -56,7 +58,18 @@ impl Guarding {
         was_said: false,
         lot: 0,
         is_short: false,
+        n_given_up: 0,
     };
+
+    /// How many guards were given up.
+    pub(in crate::page) fn n_given_up(&self) -> u32 {
+        self.n_given_up
+    }
+
+    /// Counts a guard that was given up.
+    pub(in crate::page) fn count_given_up(&mut self) {
+        self.n_given_up += 1;
+    }
 
     /// How the guard of a block of `pages` is made; `None` if it gets none. `is_fresh` says whether its memory is new.
     pub(in crate::page) fn choose(&self, wanted: Wanted, pages: Pages, is_fresh: bool) -> Option<GuardBy> {

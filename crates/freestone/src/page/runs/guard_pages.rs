@@ -59,6 +59,19 @@ impl Runs {
         }
     }
 
+    /// Gives up a page that cannot be accessed, in the run in use that starts at `run`. The rest of the run is free again.
+    pub(in crate::page) fn give_up(&mut self, run: PageIndex, page: PageIndex, free: FreeState) {
+        self.open_page(run, page);
+        let (all, behind) = (self.end_use(run), page + ONE);
+        self.insert(Extent::new(page, ONE), FreeState { kind: Kind::None, ..free });
+        for part in [Extent::new(behind, all.end() - behind), Extent::new(run, page - run)] {
+            if part.pages > Pages::ZERO {
+                self.record(part.first).has_guards.set(true);
+                self.insert(part, free);
+            }
+        }
+    }
+
     /// Makes the run in use that starts at `page` a quarantined one.
     pub(in crate::page) fn quarantine(&mut self, page: PageIndex) {
         let run = self.end_use(page);
