@@ -21,7 +21,7 @@
 //! Only the holder of the lock of its class may touch a span in a list.
 
 use crate::page::PageHeap;
-use crate::size_class::{N_CLASSES, block_bytes};
+use crate::size_class::{N_CLASSES, PerClass, block_bytes};
 use crate::span::blocks::{self, Home, Refused};
 use crate::span::free_node::{self, Chain};
 use crate::span::os_pages::EmptyStretches;
@@ -50,8 +50,8 @@ unsafe impl Send for ClassLists {}
 
 /// The spans of every class that have no owner. See the module header.
 pub(crate) struct CentralLists {
-    classes: [Lock<ClassLists, Futex, RANK>; N_CLASSES],
-    n_available: [AtomicU32; N_CLASSES],
+    classes: PerClass<Lock<ClassLists, Futex, RANK>>,
+    n_available: PerClass<AtomicU32>,
     /// There may be orphaned blocks.
     has_orphaned: AtomicBool,
 }
@@ -72,10 +72,12 @@ impl CentralLists {
     #[must_use]
     pub(crate) const fn new() -> Self {
         Self {
-            classes: [const {
-                Lock::new(ClassLists { available: SpanList::new(), full: SpanList::new(), orphaned: Chain::EMPTY })
-            }; N_CLASSES],
-            n_available: [const { AtomicU32::new(0) }; N_CLASSES],
+            classes: PerClass::new(
+                [const {
+                    Lock::new(ClassLists { available: SpanList::new(), full: SpanList::new(), orphaned: Chain::EMPTY })
+                }; N_CLASSES],
+            ),
+            n_available: PerClass::new([const { AtomicU32::new(0) }; N_CLASSES]),
             has_orphaned: AtomicBool::new(false),
         }
     }

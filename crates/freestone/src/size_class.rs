@@ -198,5 +198,8 @@ impl BlockDivision {
     }
 }
 
+mod per_class;
+pub(crate) use per_class::PerClass;
+
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@
 //! Layer: above `config`, below `page`. All counters are relaxed: none of them guards memory. Cost: one atomic addition for each publication.
 
 use crate::config::Settings;
-use crate::size_class::N_CLASSES;
+use crate::size_class::{N_CLASSES, PerClass};
 use freestone_base::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// The sums. See the module header.
@@ -21,7 +21,7 @@ pub(crate) struct Usage {
     peak_live_bytes: AtomicU64,
     /// Blocks of each class that were freed into spans without an owner. The heap that took such a block out of its span still counts it as
     /// out; subtracting this makes the sum over all heaps right.
-    returned_blocks: [AtomicI64; N_CLASSES],
+    returned_blocks: PerClass<AtomicI64>,
 }
 
 impl Usage {
@@ -34,7 +34,7 @@ impl Usage {
             free_in_spans: AtomicI64::new(0),
             live_bytes: AtomicI64::new(0),
             peak_live_bytes: AtomicU64::new(0),
-            returned_blocks: [const { AtomicI64::new(0) }; N_CLASSES],
+            returned_blocks: PerClass::new([const { AtomicI64::new(0) }; N_CLASSES]),
         }
     }
 

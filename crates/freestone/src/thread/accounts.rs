@@ -9,7 +9,7 @@
 //! Invariant: the sum never counts fewer bytes of large blocks than are live, only more: `unpublished_large` is 0 or negative between operations.
 //! Threads: only the heap's thread uses it; any thread may read how many large blocks it has counted.
 
-use crate::size_class::{N_CLASSES, block_bytes};
+use crate::size_class::{N_CLASSES, PerClass, block_bytes};
 use crate::usage::Usage;
 use core::cell::Cell;
 use freestone_base::count;
@@ -21,7 +21,7 @@ pub(crate) struct Accounts {
     /// Bytes that came free inside this heap's spans, less those that were taken.
     unpublished_free: Cell<i64>,
     /// Blocks of each class that were published to the sum of live bytes.
-    published_live: [Cell<i64>; N_CLASSES],
+    published_live: PerClass<Cell<i64>>,
     /// Bytes of large blocks that the program holds beyond those that were published.
     unpublished_large: Cell<i64>,
     /// Large blocks allocated from the page heap, ever; those from the cache are counted there.
@@ -35,7 +35,7 @@ impl Accounts {
     pub(crate) const fn new() -> Self {
         Self {
             unpublished_free: Cell::new(0),
-            published_live: [const { Cell::new(0) }; N_CLASSES],
+            published_live: PerClass::new([const { Cell::new(0) }; N_CLASSES]),
             unpublished_large: Cell::new(0),
             large_allocs: AtomicU64::new(0),
             large_frees: AtomicU64::new(0),

@@ -32,7 +32,7 @@
 //! `N_CLASSES` in each. The blocks in a bin are free and belong to the bin, so their first words are its links. A slow path follows a link only
 //! after it has looked the address up in the page map, unless the heap has no key.
 
-use crate::size_class::N_CLASSES;
+use crate::size_class::{N_CLASSES, PerClass};
 use crate::span::free_node::{self, END_OF_BIN, Linked, is_aligned};
 use crate::span::{Generation, View};
 use crate::thread::countdown::Countdown;
@@ -50,12 +50,12 @@ use freestone_base::sync::{AtomicI64, AtomicU64, Ordering};
 pub(crate) struct Bins {
     lookup: Lookup,
     key: Cell<LinkKey>,
-    heads: [Cell<*mut Node>; N_CLASSES],
-    allocs: [AtomicU64; N_CLASSES],
-    room: [AtomicI64; N_CLASSES],
-    granted: [AtomicI64; N_CLASSES],
-    moved: [AtomicI64; N_CLASSES],
-    classes: [BinState; N_CLASSES],
+    heads: PerClass<Cell<*mut Node>>,
+    allocs: PerClass<AtomicU64>,
+    room: PerClass<AtomicI64>,
+    granted: PerClass<AtomicI64>,
+    moved: PerClass<AtomicI64>,
+    classes: PerClass<BinState>,
     countdown: Countdown,
 }
 
@@ -81,12 +81,12 @@ impl Bins {
         Self {
             lookup: Lookup::empty(),
             key: Cell::new(LinkKey::PLAIN),
-            heads: [const { Cell::new(END_OF_BIN) }; N_CLASSES],
-            allocs: [const { AtomicU64::new(0) }; N_CLASSES],
-            room: [const { AtomicI64::new(0) }; N_CLASSES],
-            granted: [const { AtomicI64::new(0) }; N_CLASSES],
-            moved: [const { AtomicI64::new(0) }; N_CLASSES],
-            classes: [const { BinState::new() }; N_CLASSES],
+            heads: PerClass::new([const { Cell::new(END_OF_BIN) }; N_CLASSES]),
+            allocs: PerClass::new([const { AtomicU64::new(0) }; N_CLASSES]),
+            room: PerClass::new([const { AtomicI64::new(0) }; N_CLASSES]),
+            granted: PerClass::new([const { AtomicI64::new(0) }; N_CLASSES]),
+            moved: PerClass::new([const { AtomicI64::new(0) }; N_CLASSES]),
+            classes: PerClass::new([const { BinState::new() }; N_CLASSES]),
             countdown: Countdown::new(),
         }
     }

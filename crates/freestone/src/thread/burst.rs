@@ -11,7 +11,7 @@
 //!
 //! Threads: only the heap's thread uses it.
 
-use crate::size_class::N_CLASSES;
+use crate::size_class::{N_CLASSES, PerClass};
 use core::cell::Cell;
 
 /// See the module header. Zero is right for a heap that had no burst.
@@ -20,13 +20,13 @@ pub(crate) struct BurstPolicy {
     /// A burst has ended, and since then every allocation was served from a bin.
     has_ended: Cell<bool>,
     /// The classes whose room ends with the thread's last block.
-    awaits_last: [Cell<bool>; N_CLASSES],
+    awaits_last: PerClass<Cell<bool>>,
 }
 
 impl BurstPolicy {
     /// No burst.
     pub(crate) const fn new() -> Self {
-        Self { has_ended: Cell::new(false), awaits_last: [const { Cell::new(false) }; N_CLASSES] }
+        Self { has_ended: Cell::new(false), awaits_last: PerClass::new([const { Cell::new(false) }; N_CLASSES]) }
     }
 
     /// The thread needs memory that its bins do not have.

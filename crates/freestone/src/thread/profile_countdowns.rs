@@ -2,7 +2,7 @@
 //!
 //! Threads: only the heap's thread uses it.
 
-use crate::size_class::N_CLASSES;
+use crate::size_class::{N_CLASSES, PerClass};
 use core::cell::Cell;
 use freestone_os::stack::OwnStack;
 
@@ -17,10 +17,10 @@ pub(crate) struct ProfileCountdowns {
     pub(super) large: Cell<i64>,
     /// What `Bins::frees` is when the next block of a class is chosen, if no blocks come into the bin otherwise; in a watched heap, allocations until the
     /// next sampled one. 0 before that was drawn.
-    pub(super) at: [Cell<u64>; N_CLASSES],
+    pub(super) at: PerClass<Cell<u64>>,
     /// Where the room of a class's bin ends with the block that is chosen next: 1 more than the room that was withdrawn for that, which the bin gets behind it.
     /// 0 where it ends before.
-    pub(super) cut: [Cell<i64>; N_CLASSES],
+    pub(super) cut: PerClass<Cell<i64>>,
 }
 
 impl ProfileCountdowns {
@@ -30,8 +30,8 @@ impl ProfileCountdowns {
             session: Cell::new(0),
             own_stack: OwnStack::new(),
             large: Cell::new(0),
-            at: [const { Cell::new(0) }; N_CLASSES],
-            cut: [const { Cell::new(0) }; N_CLASSES],
+            at: PerClass::new([const { Cell::new(0) }; N_CLASSES]),
+            cut: PerClass::new([const { Cell::new(0) }; N_CLASSES]),
         }
     }
 

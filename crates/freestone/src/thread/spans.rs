@@ -24,7 +24,7 @@ use crate::central;
 use crate::page::PageHeap;
 use crate::page::ahead::SpanRun;
 use crate::shared::Shared;
-use crate::size_class::{BlockDivision, N_CLASSES, block_bytes, span_pages};
+use crate::size_class::{BlockDivision, N_CLASSES, PerClass, block_bytes, span_pages};
 use crate::span::blocks::{self, End, Home, Refused};
 use crate::span::free_node;
 use crate::span::os_pages::{EmptyStretches, is_mostly_free};
@@ -216,7 +216,7 @@ impl ClassSpans {
 /// All small spans that a heap owns.
 #[derive(Debug)]
 pub(crate) struct OwnedSpans {
-    classes: [ClassSpans; N_CLASSES],
+    classes: PerClass<ClassSpans>,
     /// Pages in them.
     n_pages: AtomicU64,
 }
@@ -224,7 +224,7 @@ pub(crate) struct OwnedSpans {
 impl OwnedSpans {
     /// None.
     pub(crate) const fn new() -> Self {
-        Self { classes: [const { ClassSpans::new() }; N_CLASSES], n_pages: AtomicU64::new(0) }
+        Self { classes: PerClass::new([const { ClassSpans::new() }; N_CLASSES]), n_pages: AtomicU64::new(0) }
     }
 
     /// Those of one class.
