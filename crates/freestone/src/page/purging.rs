@@ -231,7 +231,7 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Purges all dirty memory now, and what threads have in their caches. Returns the bytes given back.
+    /// Purges all dirty memory now, and what threads have in their caches, also what the kernel would not take back before: it may have been locked. Returns the bytes given back.
     pub(crate) fn purge(&self) -> usize {
         if self.layout().n_pages == 0 {
             return 0;
@@ -240,6 +240,9 @@ impl<O: Os> PageHeap<O> {
         let mut state = self.lock();
         let before = self.purges.bytes();
         self.empty_caches(&mut state, now);
+        if self.settings.purge() == Purge::DontNeed {
+            state.runs.end_stuck(now);
+        }
         while let Some(run) = state.runs.oldest_dirty() {
             state = self.purge_run(state, run, now);
         }

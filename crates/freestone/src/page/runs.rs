@@ -49,7 +49,7 @@ use ages::AgeList;
 pub(crate) use extent::Extent;
 pub(super) use extent::FreeState;
 use freestone_base::sync::Ordering;
-use freestone_base::units::Pages;
+use freestone_base::units::{Moment, Pages};
 use freestone_os::{Errno, Os};
 pub(crate) use invariants::Broken;
 pub(super) use invariants::hold;
@@ -307,6 +307,22 @@ impl Runs {
     pub(super) fn turn(&mut self, pages: Extent, free: FreeState) {
         self.take(pages, Kind::None);
         self.free(pages.first, free);
+    }
+
+    /// Makes all runs dirty that the kernel did not take back, so that they are offered to it once more.
+    pub(super) fn end_stuck(&mut self, now: Moment) {
+        let mut next = PageIndex(1);
+        while next < self.high_water() && self.record(next).n_pages() > Pages::ZERO {
+            let (run, record) = (self.run_at(next), self.record(next));
+            next = run.end();
+            if record.kind.get() == Kind::Stuck {
+                // A dirty run behind it becomes a part of it.
+                if self.record(next).kind.get() == Kind::Dirty {
+                    next = self.run_at(next).end();
+                }
+                self.turn(run, FreeState::dirty(now, record.is_huge.get()));
+            }
+        }
     }
 
     /// Ends the use of a run. Its pages are in no run until they are inserted.

@@ -9,7 +9,8 @@ use crate::testing::{World, free};
 use crate::thread::heap::own::Own;
 use freestone_base::lock::Forker;
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
-use freestone_os::fake::Fake;
+use freestone_os::Errno;
+use freestone_os::fake::{Failure, Fake};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
@@ -215,6 +216,27 @@ fn what_was_purged_lazily_does_not_make_every_free_a_system_call() {
         blocks.into_iter().for_each(|block| free(heap, block));
     }
     assert!(world.os().n_calls() < 20, "{} calls in 200 frees", world.os().n_calls());
+    world.check().unwrap();
+}
+
+/// As after `munlockall`: locked memory is not taken back.
+#[test]
+fn what_the_kernel_would_not_take_back_is_offered_again_by_a_purge_that_is_asked_for() {
+    let world = World::new(4096);
+    world.set(key::DIRTY_MAX, "1m");
+    let heap = world.heap();
+    let blocks: Vec<_> = (0..60).map(|_| heap.allocate(MIB, 1).start).collect();
+    let (go, stay): (Vec<_>, Vec<_>) = blocks.into_iter().zip(0..).partition(|(_, n)| n % 3 != 0);
+    world.os().plan(Some(Failure { nth_call: 0, errno: Errno::AGAIN, for_good: true }));
+    go.into_iter().for_each(|(block, _)| free(heap, block));
+    let pages = &world.shared.pages;
+    pages.purge();
+    assert!(pages.stats().stuck_pages >= 39 * 16, "{:?}", pages.stats());
+    world.os().plan(None);
+    stay.into_iter().for_each(|(block, _)| free(heap, block));
+    world.check().unwrap();
+    assert!(pages.purge() >= 39 * MIB);
+    assert_eq!(pages.stats().free_with_memory(), 0);
     world.check().unwrap();
 }
 
