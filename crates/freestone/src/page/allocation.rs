@@ -111,6 +111,8 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// As [`PageHeap::allocate_more`]. If it fails for a guard that the kernel does not make accessible, that page is given up, and more are than `given_up` says, which were given up before.
+    ///
+    /// Wide because: it is [`PageHeap::allocate_more`], and what that is told besides.
     fn attempt(
         &self,
         wanted: Pages,

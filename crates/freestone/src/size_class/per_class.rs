@@ -20,7 +20,7 @@ impl<T> PerClass<T> {
         self.0.iter()
     }
 
-    /// That of a class. Unlike [`Index::index`], which panics at the place that calls it.
+    /// That of a class. A number that is no class panics here, not where it is called.
     #[inline(always)]
     fn of(&self, class: usize) -> &T {
         &self.0[class]
