@@ -219,7 +219,7 @@ fn what_was_purged_lazily_does_not_make_every_free_a_system_call() {
     world.check().unwrap();
 }
 
-/// As after `munlockall`: locked memory is not taken back.
+/// As after a process has unlocked its memory: while that is locked, it is not taken back.
 #[test]
 fn what_the_kernel_would_not_take_back_is_offered_again_by_a_purge_that_is_asked_for() {
     let world = World::new(4096);
