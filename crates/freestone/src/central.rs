@@ -263,10 +263,11 @@ pub(crate) fn release_os_pages<'a, O: Os>(
     span: &OwnedSpan<'a>,
     stretches: &mut EmptyStretches<'a>,
 ) -> u32 {
-    let (before, os_page_bytes) = (pages.uncarved_in(span), pages.os().os_page_bytes());
+    let os_page_bytes = pages.os().os_page_bytes();
+    let before = blocks::uncarved_bytes(span, os_page_bytes);
     let released = os_pages::release_pages(span, os_page_bytes, stretches, |full| pages.purge_inside(full));
     // If the kernel keeps some of it, that takes what is uncarved in the span off, all of it.
-    pages.add_uncarved(blocks::fresh_bytes(span, os_page_bytes) - before);
+    pages.uncarved.add(blocks::fresh_bytes(span, os_page_bytes) - before);
     released
 }
 

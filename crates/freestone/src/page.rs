@@ -19,7 +19,6 @@
 //! | [`run_lists`] | runs that are free, but not in the page heap yet: emptied spans, and freed large blocks |
 //! | [`address_range`] | finding the address range |
 //! | [`page_heap`] | the lock, and what can be read without it |
-//! | [`uncarved`] | what of small spans has no memory |
 //! | [`transitions`], [`huge_pages`], [`guards`] | mapping, unmapping and purging runs; huge pages; guards behind large blocks and spans |
 //! | [`address_quarantine`] | freed large blocks whose addresses are not used again yet |
 //! | [`expansion`] | more clean runs |
@@ -56,7 +55,6 @@ pub(crate) mod runs;
 pub(crate) mod state;
 mod storage;
 mod transitions;
-mod uncarved;
 mod watch;
 
 pub(crate) use allocation::{Prefers, Run};

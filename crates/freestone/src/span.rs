@@ -11,6 +11,7 @@
 //! | [`owned`] | the proof that a span is the holder's, and what may be done with it |
 //! | [`list`] | lists of spans |
 //! | [`free_node`] | the contents of a free block: its link, and its mark |
+//! | [`uncarved`] | how much of small spans has no memory |
 //! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
 //! | [`single_block`] | the blocks of a watched span, one at a time |
 //! | [`trailer`] | what a block of a watched span says about itself |
@@ -39,6 +40,7 @@ pub(crate) mod record;
 pub(crate) mod secret;
 pub(crate) mod single_block;
 pub(crate) mod trailer;
+mod uncarved;
 
 pub(crate) use layout::{Layout, View};
 pub(crate) use list::SpanList;
@@ -46,3 +48,4 @@ pub(crate) use owned::OwnedSpan;
 pub(crate) use page_index::PageIndex;
 pub(crate) use page_map::{Entry, Generation, PageMap, Untagged};
 pub(crate) use record::{Kind, PageAccess, Span};
+pub(crate) use uncarved::Uncarved;

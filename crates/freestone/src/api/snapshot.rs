@@ -69,7 +69,7 @@ pub(super) fn take_classes<O: Os + 'static>(
 fn uncarved_bytes<O: Os>(shared: &Shared<O>) -> u64 {
     let settings = shared.settings();
     let is_ahead = settings.prefault() != Prefault::Off || settings.thp() == Thp::On;
-    if is_ahead { 0 } else { shared.pages.uncarved_bytes() }
+    if is_ahead { 0 } else { shared.pages.uncarved.bytes() }
 }
 
 /// The blocks of a size class in all heaps.

@@ -29,20 +29,21 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
         world.shared.pages.allocate(span_pages(class), Pages(1), Kind::Small).expect("the fake kernel has memory");
     let span = span_at(world, run.page);
     blocks::format(&span, class, OS_PAGE_BYTES, !run.zero);
+    world.shared.pages.uncarved.add(blocks::uncarved_bytes(&span, OS_PAGE_BYTES));
     span.records().iter().for_each(|record| record.first.store(run.page.0, Ordering::Relaxed));
     span.owner.store(adopter(), Ordering::Relaxed);
     span.set_entries(Entry::small(Generation::FIRST, class as u8));
     let mut blocks = Vec::new();
     // At least one OS page is carved, so that the span has free blocks unless all are out.
     loop {
-        let carved = links(blocks::carve(&span, 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN));
+        let carved = links(blocks::carve(&span, 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN, &world.shared.pages.uncarved));
         let is_carved = carved.is_empty();
         blocks.extend(carved);
         if is_carved || blocks.len() >= n_out {
             break;
         }
     }
-    world.shared.pages.add_uncarved(world.shared.pages.uncarved_in(&span));
+
     let home = Home::of(span);
     for block in blocks.drain(n_out.min(blocks.len())..) {
         // SAFETY: the block was carved from this span just now, and is the test's.

@@ -18,7 +18,7 @@ use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::policy::large_cache_share::LISTED_MOST;
 use crate::page::policy::purge_bound::After;
 use crate::page::state::State;
-use crate::span::{Entry, Kind, OwnedSpan, PageIndex, Span};
+use crate::span::{Entry, Kind, OwnedSpan, PageIndex, Span, blocks};
 use freestone_base::units::{Moment, Pages};
 use freestone_os::Os;
 
@@ -33,7 +33,9 @@ impl<O: Os> PageHeap<O> {
     pub(crate) fn free_span(&self, span: OwnedSpan<'_>) {
         debug_assert_eq!(span.n_out.get(), 0, "the program has blocks of the span");
         span.set_entries(Entry::NONE);
-        self.add_uncarved(-self.uncarved_in(&span));
+        if span.fresh.get() != 0 {
+            self.uncarved.add(-blocks::uncarved_bytes(&span, self.os.os_page_bytes()));
+        }
         self.free_soon(span.page(), &span, self.now());
     }
 

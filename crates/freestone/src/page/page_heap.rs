@@ -15,11 +15,11 @@ use crate::page::runs::Extent;
 use crate::page::state::State;
 use crate::page::watch::Watch;
 use crate::span::layout::BITMAP_BYTES;
-use crate::span::{Entry, Layout, PageIndex, Span, View};
+use crate::span::{Entry, Layout, PageIndex, Span, Uncarved, View};
 use core::cell::UnsafeCell;
 use freestone_base::lock::{Forker, Guard, Lock};
 use freestone_base::once::Once;
-use freestone_base::sync::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicUsize, Ordering};
 use freestone_base::units::{Millis, Moment, Pages};
 use freestone_os::{Futex, Os};
 
@@ -57,8 +57,8 @@ pub(crate) struct PageHeap<O: Os> {
     pub(super) emptied: RunLists,
     pub(super) freed: RunLists,
     pub(super) purges: Purges,
-    /// See [`PageHeap::uncarved_bytes`].
-    pub(super) uncarved: AtomicI64,
+    /// What of small spans has no memory.
+    pub(crate) uncarved: Uncarved,
 }
 
 // SAFETY: `layout` is written once, inside `opened`, and read only after that; everything else is `Sync`.
@@ -111,7 +111,7 @@ impl<O: Os> PageHeap<O> {
             emptied: RunLists::new(),
             freed: RunLists::new(),
             purges: Purges::none(),
-            uncarved: AtomicI64::new(0),
+            uncarved: Uncarved::new(),
         }
     }
 

@@ -19,6 +19,7 @@ use crate::page::policy::purge_bound::{PIECE_MOST, RUNS_AT_ONCE};
 use crate::page::runs::{Extent, FreeState, PurgingRun, Runs};
 use crate::page::state::State;
 use crate::span::Kind;
+use crate::span::blocks;
 use crate::span::os_pages::EmptyStretches;
 use core::slice;
 use freestone_base::units::Pages;
@@ -162,7 +163,7 @@ impl<O: Os> PageHeap<O> {
             self.purges.count(has_gone, range.bytes);
             if let Some(span) = stretches.span(at).filter(|_| !has_gone) {
                 // The span may have memory where nothing is carved.
-                self.add_uncarved(-self.uncarved_in(span));
+                self.uncarved.add(-blocks::uncarved_bytes(span, self.os.os_page_bytes()));
                 span.fresh_has_memory.set(true);
             }
         }

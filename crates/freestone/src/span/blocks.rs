@@ -22,7 +22,7 @@
 
 use crate::size_class::{BlockDivision, block_at, block_bytes};
 use crate::span::free_node::{self, Chain, END_OF_BIN};
-use crate::span::{OwnedSpan, Span};
+use crate::span::{OwnedSpan, Span, Uncarved};
 use core::ops::Range;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
@@ -84,12 +84,13 @@ pub(super) fn carve_bytes(span: &Span, os_page_bytes: usize) -> usize {
     os_page_bytes.max(span_bytes(span) / 64)
 }
 
-/// Bytes of the OS pages of a span that no block was carved from, if these have no memory; else 0.
+/// Bytes of a span that no block was carved from, if these have no memory; else 0. A function of its own, for counting bits takes many instructions.
+#[inline(never)]
 pub(crate) fn uncarved_bytes(span: &Span, os_page_bytes: usize) -> i64 {
     if span.fresh_has_memory.get() { 0 } else { fresh_bytes(span, os_page_bytes) }
 }
 
-/// Bytes of the OS pages of a span that no block was carved from.
+/// Bytes of a span that no block was carved from.
 pub(crate) fn fresh_bytes(span: &Span, os_page_bytes: usize) -> i64 {
     i64::from(span.fresh.get().count_ones()) * carve_bytes(span, os_page_bytes) as i64
 }
@@ -100,8 +101,15 @@ pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
 }
 
 /// Carves the next OS page and, where they follow it and `n` blocks do not fit, up to `more` behind it; where the span may have memory behind it, as many as `n` blocks take, but only until
-/// it has [`SMALLEST_BATCH`]. The chain of the blocks, linked with `key` and out from now on; empty if every page has been carved.
-pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, more: usize, os_page_bytes: usize, key: LinkKey) -> Chain {
+/// it has [`SMALLEST_BATCH`]. The chain of the blocks, linked with `key` and out from now on; empty if every page has been carved. What had no memory is subtracted from `uncarved`.
+pub(crate) fn carve(
+    span: &OwnedSpan<'_>,
+    n: u32,
+    more: usize,
+    os_page_bytes: usize,
+    key: LinkKey,
+    uncarved: &Uncarved,
+) -> Chain {
     let class = span.class.get() as usize;
     let (block, unit, division) = (block_bytes(class), carve_bytes(span, os_page_bytes), BlockDivision::of(class));
     let n_blocks = division.block_at(span_bytes(span)).0;
@@ -118,6 +126,9 @@ pub(crate) fn carve(span: &OwnedSpan<'_>, n: u32, more: usize, os_page_bytes: us
         let to = first_block(end);
         fresh &= u64::MAX << (end - 1) << 1;
         span.fresh.set(fresh);
+        if !span.fresh_has_memory.get() {
+            uncarved.add(-((end - at) as i64 * unit as i64));
+        }
         if from < to {
             span.n_out.set(span.n_out.get() + (to - from) as u32);
             // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.

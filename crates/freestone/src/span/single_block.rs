@@ -3,9 +3,9 @@
 //! A watched span carves an OS page into free blocks, not into a chain: each is a bit of the bitmap until it is handed out.
 
 use crate::size_class::{block_at, block_bytes};
-use crate::span::OwnedSpan;
 use crate::span::blocks::{carve_bytes, fresh_mask, is_free, n_blocks};
 use crate::span::record::Listed;
+use crate::span::{OwnedSpan, Uncarved};
 use core::cell::Cell;
 
 /// Where a block is.
@@ -21,11 +21,19 @@ pub(crate) enum Whereabouts {
 
 /// Carves the next OS page with a block in it: calls `prepare` with the start of each block, which is free then. Returns how many; 0 if every
 /// page has been carved.
-pub(crate) fn carve(span: &OwnedSpan<'_>, os_page_bytes: usize, mut prepare: impl FnMut(*mut u8)) -> u32 {
+pub(crate) fn carve(
+    span: &OwnedSpan<'_>,
+    os_page_bytes: usize,
+    uncarved: &Uncarved,
+    mut prepare: impl FnMut(*mut u8),
+) -> u32 {
     let (block, unit) = (block_bytes(span.class.get() as usize), carve_bytes(span, os_page_bytes));
     while span.fresh.get() != 0 {
         let unit_index = span.fresh.get().trailing_zeros() as usize;
         span.fresh.set(span.fresh.get() & (span.fresh.get() - 1));
+        if !span.fresh_has_memory.get() {
+            uncarved.add(-(unit as i64));
+        }
         let from = (unit_index * unit).div_ceil(block);
         let to = ((unit_index + 1) * unit).div_ceil(block).min(n_blocks(span));
         for index in from..to {

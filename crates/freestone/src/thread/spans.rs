@@ -101,8 +101,11 @@ impl ClassSpans {
         let span = unsafe { OwnedSpan::at(pages.layout(), page) };
         let reused = blocks::take(&span, n, key);
         let n_reused = reused.len;
-        let carve = || blocks::carve(&span, n, self.carved_beside(&span), pages.os().os_page_bytes(), key);
-        let blocks = if n_reused == 0 { pages.count_uncarved(&span, carve) } else { reused };
+        let carve = || {
+            let beside = self.carved_beside(&span);
+            blocks::carve(&span, n, beside, pages.os().os_page_bytes(), key, &pages.uncarved)
+        };
+        let blocks = if n_reused == 0 { carve() } else { reused };
         // SAFETY: the blocks just left their span for us, linked.
         let Some(batch) = (unsafe { FreeBatch::new(blocks, span.class.get() as usize) }) else {
             self.retire_current(&span);
@@ -136,7 +139,7 @@ impl ClassSpans {
         let span = unsafe { OwnedSpan::at(pages.layout(), page) };
         let (mut n_carved, os_page_bytes) = (0, pages.os().os_page_bytes());
         while !single_block::has_free(&span) {
-            match pages.count_uncarved(&span, || single_block::carve(&span, os_page_bytes, &mut prepare)) {
+            match single_block::carve(&span, os_page_bytes, &pages.uncarved, &mut prepare) {
                 0 => break,
                 n => n_carved += n,
             }
@@ -255,7 +258,9 @@ impl OwnedSpans {
         // SAFETY: the run was handed out to this heap, and no other thread can find it before the page map says so.
         let span = unsafe { OwnedSpan::at(shared.pages.layout(), run.page()) };
         blocks::format(&span, class, shared.os().os_page_bytes(), !run.is_zero());
-        shared.pages.add_uncarved(shared.pages.uncarved_in(&span));
+        if run.is_zero() {
+            shared.pages.uncarved.add(blocks::fresh_bytes(&span, shared.os().os_page_bytes()));
+        }
         span.records().iter().for_each(|record| record.first.store(run.page().0, Ordering::Relaxed));
         span.is_watched.set(is_watched);
         span.owner.store(owner.as_owner().cast_mut(), Ordering::Release);

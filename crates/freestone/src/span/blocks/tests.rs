@@ -85,7 +85,7 @@ proptest! {
         let n_wanted = if has_memory { n.min(SMALLEST_BATCH) as usize } else { 1 };
         loop {
             let expected = expected_batch(&span, n_wanted);
-            let carved = numbers(&span, carve(&span, n, 0, OS_PAGE_BYTES, LinkKey::PLAIN));
+            let carved = numbers(&span, carve(&span, n, 0, OS_PAGE_BYTES, LinkKey::PLAIN, &Uncarved::new()));
             prop_assert_eq!(&carved, &expected);
             if carved.is_empty() {
                 break;
@@ -101,10 +101,18 @@ fn a_batch_is_carved_where_there_is_memory_already_and_an_os_page_where_there_is
         let world = World::new(OS_PAGE_BYTES);
         let span = span(&world, class_of(4096));
         span.fresh_has_memory.set(has_memory);
-        assert_eq!(carve(&span, 6, 0, OS_PAGE_BYTES, LinkKey::PLAIN).len, first, "memory: {has_memory}");
+        assert_eq!(
+            carve(&span, 6, 0, OS_PAGE_BYTES, LinkKey::PLAIN, &Uncarved::new()).len,
+            first,
+            "memory: {has_memory}"
+        );
         // A page further on has been carved and lies between.
         span.fresh.set(span.fresh.get() & !(1 << 10));
-        assert_eq!(carve(&span, 6, 0, OS_PAGE_BYTES, LinkKey::PLAIN).len, second, "memory: {has_memory}");
+        assert_eq!(
+            carve(&span, 6, 0, OS_PAGE_BYTES, LinkKey::PLAIN, &Uncarved::new()).len,
+            second,
+            "memory: {has_memory}"
+        );
     }
 }
 
@@ -113,7 +121,7 @@ fn os_pages_are_carved_beside_the_next_one_until_the_batch_is_full() {
     let world = World::new(OS_PAGE_BYTES);
     for (n, more, blocks) in [(1000, 0, 64), (1000, 1, 128), (1000, 3, 256), (100, 3, 128), (1, 3, 64)] {
         let span = span(&world, class_of(64));
-        assert_eq!(carve(&span, n, more, OS_PAGE_BYTES, LinkKey::PLAIN).len, blocks, "{n} {more}");
+        assert_eq!(carve(&span, n, more, OS_PAGE_BYTES, LinkKey::PLAIN, &Uncarved::new()).len, blocks, "{n} {more}");
     }
 }
 
@@ -123,7 +131,7 @@ fn a_block_belongs_to_the_os_page_that_it_starts_in() {
     let span = span(&world, class_of(1536));
     let bytes = block_bytes(class_of(1536));
     for os_page in 0..3 {
-        let starts = numbers(&span, carve(&span, 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN))
+        let starts = numbers(&span, carve(&span, 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN, &Uncarved::new()))
             .into_iter()
             .map(|number| number * bytes / OS_PAGE_BYTES);
         assert!(starts.into_iter().all(|page| page == os_page));
@@ -136,7 +144,7 @@ fn the_lowest_free_blocks_are_taken_first_and_no_more_than_there_are() {
     let page = span(&world, class_of(16)).page();
     let at = || span_at(&world, page);
     assert_eq!(take(&at(), 5, LinkKey::PLAIN).len, 0, "nothing is free in a new span");
-    carve(&at(), 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN);
+    carve(&at(), 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN, &Uncarved::new());
     assert_eq!(give_back(at(), &[200, 3, 64, 130]), [None; 4]);
     assert_eq!(counts(&at()), (4, 252));
     let lowest = take(&at(), 2, LinkKey::PLAIN);
@@ -152,7 +160,7 @@ fn an_address_that_is_no_allocated_block_is_refused() {
     let world = World::new(OS_PAGE_BYTES);
     let page = span(&world, class_of(1024)).page();
     let at = || span_at(&world, page);
-    carve(&at(), 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN);
+    carve(&at(), 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN, &Uncarved::new());
     let beyond = n_blocks(&at());
     let (again, past) = (Some(Refused::FreeAlready), Some(Refused::NotABlock));
     assert_eq!(give_back(at(), &[0, 0, beyond]), [None, again, past]);
@@ -170,7 +178,7 @@ fn a_cleared_span_leaves_no_bit_behind() {
     let world = World::new(OS_PAGE_BYTES);
     let page = span(&world, class_of(16)).page();
     let at = || span_at(&world, page);
-    carve(&at(), 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN);
+    carve(&at(), 1, 0, OS_PAGE_BYTES, LinkKey::PLAIN, &Uncarved::new());
     assert_eq!(give_back(at(), &[0, 100, 255]), [None; 3]);
     assert!(is_free(&at(), 100) && !is_free(&at(), 101) && !is_free(&at(), usize::MAX));
     clear(&at());
@@ -185,7 +193,7 @@ fn a_home_has_its_free_blocks_and_those_that_were_never_carved_and_nothing_else(
         let span = span(&world, class);
         let (block, n, bytes) = (block_bytes(class), n_blocks(&span), span_bytes(&span));
         let start = span.start().addr();
-        let out = carve(&span, 1, 0, 4096, LinkKey::PLAIN).len as usize;
+        let out = carve(&span, 1, 0, 4096, LinkKey::PLAIN, &Uncarved::new()).len as usize;
         let home = Home::of(span);
         for index in (0..bytes / block + 1).filter(|index| index * block < bytes) {
             // The blocks of the first OS page are out.

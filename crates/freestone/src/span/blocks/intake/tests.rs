@@ -1,6 +1,7 @@
 use super::*;
 use crate::size_class::{block_bytes, class_of, span_pages};
 use crate::span::Kind;
+use crate::span::Uncarved;
 use crate::span::blocks::{carve, count_free, format, is_free, n_blocks};
 use crate::span::free_node::{END_OF_BIN, clear_mark, write_in_bin};
 use crate::testing::{World, span_at};
@@ -16,7 +17,7 @@ fn full_span(world: &World, class: usize) -> OwnedSpan<'_> {
     let run = world.shared.pages.allocate(span_pages(class), Pages(1), Kind::Small).expect("memory");
     let span = span_at(world, run.page);
     format(&span, class, OS_PAGE_BYTES, false);
-    while carve(&span, u32::MAX, 63, OS_PAGE_BYTES, LinkKey::PLAIN).len > 0 {}
+    while carve(&span, u32::MAX, 63, OS_PAGE_BYTES, LinkKey::PLAIN, &Uncarved::new()).len > 0 {}
     assert_eq!(span.n_out.get() as usize, n_blocks(&span));
     span
 }

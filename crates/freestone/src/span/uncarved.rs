@@ -1,0 +1,27 @@
+//! How much of small spans has no memory behind it: OS pages that no block was carved from, or that went back since. For statistics alone.
+
+use freestone_base::sync::{AtomicI64, Ordering};
+
+/// The bytes, of all spans: one relaxed addition where an OS page of a span is carved or goes back, and where a span begins or ends.
+#[derive(Debug)]
+pub(crate) struct Uncarved {
+    bytes: AtomicI64,
+}
+
+impl Uncarved {
+    /// None.
+    pub(crate) const fn new() -> Self {
+        Self { bytes: AtomicI64::new(0) }
+    }
+
+    /// Adds bytes that have no memory any more, or, negative, that have some now.
+    #[inline(always)]
+    pub(crate) fn add(&self, bytes: i64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// The sum. After a fork, the child's may be wrong by a span for each thread that the parent had.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::try_from(self.bytes.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+}
