@@ -32,7 +32,9 @@ pub struct Stats {
     pub free_blocks: usize,
     /// Bytes of the free blocks, headers included.
     pub free_bytes: usize,
-    /// The largest request, with an alignment of 16 or less, that would succeed now; in a heap with footers, 8 more than that.
+    /// Usable bytes of the largest free block. That many, or 8 fewer in a heap with footers, is the largest request with an alignment of 16 or less that
+    /// would succeed now. With [`Bounded`](crate::Bounded), or another small [`Policy::WALK_MAX`], it may be refused: the block may be in the request's own
+    /// list, behind more blocks than are tried.
     pub largest_free_bytes: usize,
     /// Bytes of the headers (and footers and slack) of used blocks, and of the regions' two ends.
     pub overhead_bytes: usize,

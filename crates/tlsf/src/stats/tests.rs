@@ -1,10 +1,10 @@
 #![allow(unsafe_code)]
 
-use crate::{Stats, Tlsf, WithFooters};
+use crate::{Bounded, Error, Policy, Standard, Stats, Tlsf, WithFooters};
 use core::mem::MaybeUninit;
 
 #[repr(align(16))]
-struct Memory([MaybeUninit<u8>; 1024]);
+struct Memory<const N: usize>([MaybeUninit<u8>; N]);
 
 #[test]
 fn every_number_is_counted_exactly() {
@@ -51,4 +51,26 @@ fn a_full_heap_and_an_empty_one_have_no_fragmentation() {
     assert_eq!((heap.stats().free_blocks, heap.stats().fragmentation_permille), (1, 0));
     heap.allocate(heap.stats().largest_free_bytes, 16).unwrap();
     assert_eq!((heap.stats().free_blocks, heap.stats().fragmentation_permille), (0, 0));
+}
+
+/// What a request for the largest free block gets, if that is behind four shorter ones of its list.
+fn request_of_the_largest<P: Policy>() -> Result<(), Error> {
+    let mut memory = Memory([MaybeUninit::uninit(); 8192]);
+    let mut heap = Tlsf::<P>::with_policy();
+    heap.add_region(&mut memory.0).unwrap();
+    let holes =
+        [1032, 1016, 1016, 1016, 1016].map(|bytes| [bytes, 16].map(|bytes| heap.allocate(bytes, 16).unwrap())[0]);
+    heap.allocate(heap.stats().largest_free_bytes, 16).unwrap();
+    for hole in holes {
+        // SAFETY: no other code uses it.
+        unsafe { heap.deallocate(hole) }.unwrap();
+    }
+    assert_eq!(heap.stats().largest_free_bytes, 1032);
+    heap.allocate(1032, 16).map(|block| assert_eq!(block, holes[0]))
+}
+
+#[test]
+fn a_request_of_the_largest_free_block_succeeds_unless_the_search_has_a_bound() {
+    assert_eq!(request_of_the_largest::<Standard>(), Ok(()));
+    assert_eq!(request_of_the_largest::<Bounded>(), Err(Error::Exhausted { bytes: 1032, align: 16 }));
 }
