@@ -50,7 +50,8 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
 
     /// Allocates a block of at least `bytes` bytes at a multiple of `align`. Its contents are undefined.
     ///
-    /// Alignments up to 16 cost nothing. A larger one needs a free block of `bytes + align + 40` bytes.
+    /// Alignments up to 16 cost nothing. A larger one needs a free block that is, header included, `align + 32` bytes longer than the block: `bytes + 8`
+    /// (in heaps with footers `bytes + 16`), rounded up to a multiple of 16, 32 at least.
     ///
     /// ```
     /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);

@@ -51,7 +51,8 @@ fn requests_above_half_of_the_longest_region_are_served_from_any_longer_block_in
         unsafe { heap.deallocate(hole).unwrap() };
     }
     for align in [32, 64, 256] {
-        let bytes = largest - align - 40;
+        let bytes = largest - align - 32;
+        assert_eq!(heap.allocate(bytes + 1, align), Err(Error::Exhausted { bytes: bytes + 1, align }));
         let block = heap.allocate(bytes, align).unwrap();
         assert!(block >= hole && heap.check().is_ok(), "{bytes} bytes aligned to {align}");
         // SAFETY: as above.
@@ -101,6 +102,29 @@ fn a_flipped_flag_or_seal_of_a_free_block_is_reported_and_nothing_is_cut() {
         // SAFETY: as above.
         unsafe { *header.as_ptr() ^= 1 << bit };
         assert_eq!((heap.check(), heap.allocate(104, 16)), (Ok(()), Ok(hole)), "repaired, and nothing had changed");
+    }
+}
+
+/// Whether a heap whose one free block has `free` bytes, header included, has room for this request.
+fn has_room<P: Policy>(free: usize, bytes: usize, align: usize) -> bool {
+    let mut memory = ZEROED;
+    let mut heap = Tlsf::<P>::with_policy();
+    heap.add_region(&mut memory.0[..free + 16]).unwrap();
+    heap.allocate(bytes, align).is_ok()
+}
+
+#[test]
+fn a_larger_alignment_needs_a_free_block_of_that_and_32_bytes_more_than_the_block() {
+    for (bytes, block, with_footer) in
+        [(1, 32, 32), (16, 32, 32), (17, 32, 48), (24, 32, 48), (25, 48, 48), (104, 112, 128)]
+    {
+        for align in [32, 256] {
+            let room = |block| block + align + 32;
+            assert!(has_room::<Bounded>(room(block), bytes, align), "{bytes} aligned to {align}");
+            assert!(!has_room::<Bounded>(room(block) - 16, bytes, align), "{bytes} aligned to {align}");
+            assert!(has_room::<WithFooters>(room(with_footer), bytes, align), "{bytes} aligned to {align}");
+            assert!(!has_room::<WithFooters>(room(with_footer) - 16, bytes, align), "{bytes} aligned to {align}");
+        }
     }
 }
 
