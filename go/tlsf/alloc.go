@@ -152,15 +152,16 @@ func (h *Heap) allocError(op string, s sentinel, n int, need uint64) error {
 	return h.fail(op, s, int64(n))
 }
 
-// largestPossible is the size of the one block that the largest region of an empty heap would be.
+// largestPossible is the size of the one block that the largest region of an empty heap would be, the newest grown as far as it can be.
 func (h *Heap) largestPossible() uint64 {
-	largest := uint64(0)
+	largest := h.newest().mostBytes()
 	for n := 0; n <= len(h.more); n++ {
-		if size := uint64(len(h.region(uint64(n)).mem)); size >= minRegion {
-			largest = max(largest, size-frameBytes)
-		}
+		largest = max(largest, uint64(len(h.region(uint64(n)).mem)))
 	}
-	return largest
+	if largest < minRegion {
+		return 0 // a heap without memory
+	}
+	return largest - frameBytes
 }
 
 // offsetOf is the offset of b in its region, -1 if it lies in none.

@@ -17,11 +17,11 @@ const (
 	noError sentinel = iota
 	// ErrInvalidSize: a size of 0 or below, or a growth that is not a multiple of 16 of at least 32 bytes.
 	ErrInvalidSize
-	// ErrTooLarge: more than the largest region, or shard, could ever hold.
+	// ErrTooLarge: more than the largest region, or shard, could ever hold, the newest region with all that GrowRegion can add.
 	ErrTooLarge
 	// ErrNoMemory: no free block is large enough now; freeing or growing can help.
 	ErrNoMemory
-	// ErrInvalidAlignment: not a power of two, or larger than the region.
+	// ErrInvalidAlignment: not a power of two, or above 1 << 46. One that no region could hold is ErrTooLarge.
 	ErrInvalidAlignment
 	// ErrForeign: the slice does not lie in any region of this heap.
 	ErrForeign

@@ -99,7 +99,7 @@ func (h *Heap) GrowRegion(n int) error {
 	switch {
 	case n < minBlock || n%granule != 0:
 		return h.fail("grow", ErrInvalidSize, int64(n))
-	case n > cap(r.mem)-len(r.mem) || uint64(len(r.mem)+n) > maxLen:
+	case n > int(r.mostBytes())-len(r.mem):
 		return &Error{Op: "grow", Err: ErrTooLarge, Offset: -1, Size: int64(n),
 			Detail: "the capacity of the region's slice is the limit"}
 	}

@@ -21,7 +21,7 @@ import (
 //
 // # Errors
 //
-// ErrInvalidSize for n <= 0; ErrNoMemory; ErrTooLarge when no region could ever hold n; ErrCorrupted; ErrClosed.
+// ErrInvalidSize for n <= 0; ErrNoMemory; ErrTooLarge when no region could ever hold n, grown as far as it can; ErrCorrupted; ErrClosed.
 //
 // # Complexity
 //

@@ -45,7 +45,9 @@ func (l *Locked) AllocZeroed(n int) ([]byte, error) {
 }
 
 // AllocContext is Alloc that waits for memory until ctx is done. Waiting goroutines are served in order of arrival, so a
-// large request is not starved by small ones. The error of a wait that was given up is both ErrNoMemory and ctx's.
+// large request is not starved by small ones. The error of a wait that was given up is both ErrNoMemory and ctx's. It does not
+// wait if not even GrowRegion could make room, ErrTooLarge; if only GrowRegion can, it waits for that, and so do the goroutines
+// behind it.
 func (l *Locked) AllocContext(ctx context.Context, n int) ([]byte, error) {
 	return l.waiters.alloc(ctx, n, l.Alloc)
 }

@@ -178,9 +178,7 @@ func TestInvalidAlignmentsAreRefused(t *testing.T) {
 	}
 	unchanged(t, h, func() {
 		_, err := h.AllocAligned(10, 1<<30)
-		if !errors.Is(err, tlsf.ErrTooLarge) && !errors.Is(err, tlsf.ErrInvalidAlignment) {
-			t.Fatal(err)
-		}
+		wantError(t, err, tlsf.ErrTooLarge)
 		_, err = h.AllocAligned(0, 64)
 		wantError(t, err, tlsf.ErrInvalidSize)
 	})
@@ -230,10 +228,28 @@ func TestInvalidGrowthIsRefused(t *testing.T) {
 	} {
 		unchanged(t, h, func() { wantError(t, h.GrowRegion(n), want) })
 	}
+	_, err = h.Alloc(4096 - 16 - 8)
+	wantError(t, err, tlsf.ErrNoMemory)
+	_, err = h.Alloc(4096 - 16 - 7)
+	wantError(t, err, tlsf.ErrTooLarge)
 	if err := h.GrowRegion(3072); err != nil {
 		t.Fatal(err)
 	}
 	wantError(t, h.GrowRegion(32), tlsf.ErrTooLarge)
+}
+
+func TestCapacityTooShortForAGrowthIsNotCounted(t *testing.T) {
+	for capacity, want := range map[int]error{1024 + 47: tlsf.ErrNoMemory, 1024 + 31: tlsf.ErrTooLarge, 1024: tlsf.ErrTooLarge} {
+		h, err := tlsf.New(alignedRegion(1024, capacity))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = h.Alloc(1024 - 16 - 8 + 32)
+		wantError(t, err, want)
+		if grown := h.GrowRegion(32); (grown == nil) != errors.Is(err, tlsf.ErrNoMemory) {
+			t.Errorf("%d of %d bytes: %v", 1024, capacity, grown)
+		}
+	}
 }
 
 func TestInvalidOptionsAreRefused(t *testing.T) {

@@ -84,6 +84,15 @@ func startsLen(bytes int) int {
 // sentinel's word index.
 func (r *region) last() uint64 { return uint64(len(r.words)) - 1 }
 
+// mostBytes is how long the region can become. A growth is minBlock or more.
+func (r *region) mostBytes() uint64 {
+	now, most := uint64(len(r.mem)), min(uint64(cap(r.mem)), maxLen)&^(granule-1)
+	if most < now+minBlock {
+		return now
+	}
+	return most
+}
+
 // extend lengthens the region by n bytes of its capacity and returns the word of the old sentinel.
 func (r *region) extend(n int) uint64 {
 	old := r.last()

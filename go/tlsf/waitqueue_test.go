@@ -161,18 +161,21 @@ func TestGrowingALockedHeapWakesWaiters(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := tlsf.NewLocked(h)
-	for _, more := range []func() error{
-		func() error { return l.GrowRegion(1 << 12) },
-		func() error { return l.AddRegion(alignedRegion(1<<12, 1<<12)) },
+	for _, c := range []struct {
+		bytes int
+		more  func() error
+	}{
+		{6000, func() error { return l.GrowRegion(1 << 13) }}, // more than the region before
+		{3000, func() error { return l.AddRegion(alignedRegion(1<<12, 1<<12)) }},
 	} {
 		fillUp(t, l, 100)
 		got := make(chan error)
 		go func() {
-			_, err := l.AllocContext(context.Background(), 3000)
+			_, err := l.AllocContext(context.Background(), c.bytes)
 			got <- err
 		}()
 		waitForWaiters(l, 1)
-		if err := more(); err != nil {
+		if err := c.more(); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-got; err != nil {

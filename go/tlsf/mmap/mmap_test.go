@@ -77,8 +77,11 @@ func TestAHeapGrowsThroughItsRegionsCapacity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Alloc(1 << 17); !errors.Is(err, tlsf.ErrTooLarge) {
+	if _, err := h.Alloc(1 << 17); !errors.Is(err, tlsf.ErrNoMemory) {
 		t.Fatalf("before growing: %v", err)
+	}
+	if _, err := h.Alloc(1 << 20); !errors.Is(err, tlsf.ErrTooLarge) {
+		t.Fatalf("more than the capacity: %v", err)
 	}
 	if err := h.GrowRegion(1 << 18); err != nil {
 		t.Fatal(err)
