@@ -137,7 +137,10 @@ fn try_start() -> bool {
     PROCESS.exit_hook.set(on_thread_exit);
     let settings = PROCESS.shared.settings();
     options::apply_all(settings);
+    settings.report_file().make_absolute();
     if !settings.sandbox() {
+        settings.live_path().make_absolute();
+        settings.record_path().make_absolute();
         PROCESS.recordings.trace.begin(settings.record_path());
     }
     heap_map::publish(&PROCESS.shared);

@@ -28,7 +28,7 @@ pub(super) static EFFECTS: &[&str] = &[
     // misuse
     "what happens on an invalid free (double, foreign, or inside a block): a message and abort, a message, or nothing",
     // report
-    "appends statistics to this file, one JSON line at start and one at exit",
+    "appends statistics to this file, one JSON line at start and one at exit; a relative path counts from the folder in which the program starts",
     // report_ms
     "with report: appends a line at this interval as well, from the background thread; 0: never",
     // sandbox
@@ -54,5 +54,5 @@ pub(super) static EFFECTS: &[&str] = &[
     // record
     "records every call into this file (docs/recording.md); if it exists, into one with the process's number after its name; read at start, and not in a sandbox",
     // live
-    "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that variable; or an absolute path, in which %p stands for the process's number; off. Only the user may read the file, which is removed at exit; not in a sandbox",
+    "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that variable; or a path, in which %p stands for the process's number, a relative one from the folder in which the program starts; off. Only the user may read the file, which is removed at exit; not in a sandbox",
 ];

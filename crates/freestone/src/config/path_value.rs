@@ -1,12 +1,13 @@
 //! The value of an option that is a path.
 //!
-//! Invariant: it is written only while the allocator starts, once by each source of options that names one, and read only after that.
+//! Invariant: it is written only while the allocator starts, once by each source of options that names one, then once to make it absolute; other threads
+//! read it only after that.
 
 use crate::config::Mistake;
 use core::ffi::CStr;
 use core::str::Utf8Error;
 use freestone_base::sync::{AtomicBool, AtomicU8, Ordering};
-use freestone_os::Late;
+use freestone_os::{Late, growing_file};
 
 /// Longest path in bytes, with its final zero.
 const PATH_BYTES: usize = 1024;
@@ -55,6 +56,25 @@ impl PathValue {
         }
         self.is_set.store(!path.is_empty(), Ordering::Release);
         Ok(())
+    }
+
+    /// Makes a relative path one from the process's present folder, so that it holds when the program changes its folder. It stays relative if that folder
+    /// is not known, or makes it too long.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn make_absolute(&self) {
+        let Some(path) = self.load() else { return };
+        let (path, mut whole) = (path.to_bytes(), [0; PATH_BYTES]);
+        if path.starts_with(b"/") {
+            return;
+        }
+        let folder_len = growing_file::working_directory(&mut whole).len();
+        let len = folder_len + 1 + path.len();
+        if let Some([slash, rest @ ..]) = whole.get_mut(folder_len..len).filter(|_| folder_len > 0) {
+            *slash = b'/';
+            rest.copy_from_slice(path);
+            let _ = self.set(whole.get(..len).unwrap_or_default());
+        }
     }
 }
 

@@ -27,6 +27,11 @@ impl ReportFile {
         self.path.set(path)
     }
 
+    /// As [`PathValue::make_absolute`].
+    pub(crate) fn make_absolute(&self) {
+        self.path.make_absolute();
+    }
+
     /// Appends whole lines, if there is a report. A file that cannot be written is reported on standard error.
     pub(crate) fn append(&self, lines: &[u8]) {
         if let Some(path) = self.path.load() {

@@ -11,10 +11,10 @@ use core::ffi::CStr;
 use core::fmt::Write;
 use core::str;
 use freestone_base::text::FixedText;
-use freestone_os::{growing_file, process};
+use freestone_os::process;
 
 /// Longest name in bytes, with its final zero.
-pub(super) const NAME_BYTES: usize = 2304;
+pub(super) const NAME_BYTES: usize = 1100;
 
 /// Names that are tried: the path itself, and nine with the process's number.
 pub(super) const ATTEMPTS: u32 = 10;
@@ -28,16 +28,11 @@ impl TraceName {
         Self(FixedText::new())
     }
 
-    /// Makes it the name that attempt number `attempt` tries: `path` from the working directory on, and the process's number unless this is the first
-    /// attempt. `None` if the name is too long, or it is not UTF-8.
+    /// Makes it the name that attempt number `attempt` tries: `path`, and the process's number unless this is the first attempt. `None` if the name is too
+    /// long, or it is not UTF-8.
     pub(super) fn set(&mut self, path: &[u8], attempt: u32) -> Option<()> {
         let Self(text) = self;
         *text = FixedText::new();
-        if path.first() != Some(&b'/') {
-            let mut buffer = [0; NAME_BYTES / 2];
-            let folder = str::from_utf8(growing_file::working_directory(&mut buffer)).ok()?;
-            let _ = write!(text, "{folder}/");
-        }
         let _ = text.write_str(str::from_utf8(path).ok()?);
         if attempt > 0 {
             let _ = write!(text, ".{}", process::id());
@@ -81,12 +76,9 @@ mod tests {
     }
 
     #[test]
-    #[cfg_attr(not(target_os = "linux"), ignore = "the working directory is not known there")]
-    #[cfg_attr(miri, ignore = "asks the kernel")]
-    fn a_relative_name_counts_from_the_working_directory_and_a_long_one_is_refused() {
-        let folder = std::env::current_dir().unwrap();
-        assert_eq!(name(b"t", 0), format!("{}/t", folder.display()));
-        assert_eq!(name(&[b'x'; NAME_BYTES - 1], 0), "");
+    fn a_name_that_is_too_long_or_no_text_is_refused() {
+        assert_eq!(name(&[b'x'; NAME_BYTES - 1], 0).len(), NAME_BYTES - 1);
+        assert_eq!(name(&[b'x'; NAME_BYTES - 1], 1), "");
         assert_eq!(name(b"\xff", 0), "");
     }
 }

@@ -1,6 +1,7 @@
 //! Options in the environment, and the report.
 use crate::{ALLOCATOR, MIB, alone, await_that};
 use freestone::options::Mistake;
+use std::hint::black_box;
 use std::{env, fs};
 
 #[test]
@@ -43,6 +44,23 @@ fn a_name_that_is_nearly_an_options_is_reported_with_that_option() {
     assert!(said.contains("FREESTONE_DECAY_M=5 (environment) ignored"), "{said}");
     assert_eq!(said.matches("did you mean").count(), 1, "{said}");
     assert!(said.contains("did you mean `FREESTONE_DECAY_MS`?"), "{said}");
+}
+
+#[test]
+fn relative_paths_hold_when_the_program_changes_its_folder() {
+    alone(&[("REPORT", "report"), ("LIVE", "page"), ("RECORD", "calls"), ("BACKGROUND", "off")], || {
+        drop(vec![1_u8; MIB]);
+        fs::create_dir("other").expect("the folder of this test");
+        env::set_current_dir("other").expect("it was just made");
+        assert!(fs::exists("../page").expect("a folder that can be read"), "there is no page of statistics");
+        (0..100_000).for_each(|n| drop(black_box(vec![0_u8; n % 1000])));
+        ALLOCATOR.report_exit();
+        let calls = fs::metadata("../calls").expect("the trace was written");
+        assert!(calls.len() > 100_000, "{} bytes: the trace ends where the folder was changed", calls.len());
+        let text = fs::read_to_string("../report").expect("the report was written");
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert_eq!(["report", "calls", "../page"].map(|path| fs::exists(path).ok()), [Some(false); 3]);
+    });
 }
 
 #[test]

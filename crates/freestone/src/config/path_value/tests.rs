@@ -24,3 +24,21 @@ fn the_longest_path_is_kept_whole() {
     file.set(&path).unwrap();
     assert_eq!(path_of(&file), Some(CString::new(path).unwrap()));
 }
+
+#[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "the working directory is not known there")]
+#[cfg_attr(miri, ignore = "asks the kernel")]
+fn a_relative_path_is_made_absolute_if_there_is_room_for_the_folder() {
+    let (file, folder) = (PathValue::new(), std::env::current_dir().unwrap().into_os_string().into_encoded_bytes());
+    let made = |path: &[u8]| {
+        file.set(path).unwrap();
+        file.make_absolute();
+        path_of(&file).map(CString::into_bytes)
+    };
+    assert_eq!(made(b"r"), Some([&folder, &b"/r"[..]].concat()));
+    assert_eq!([made(b"/a/r"), made(b"")], [Some(b"/a/r".to_vec()), None]);
+    let longest = std::vec![b'x'; PATH_BYTES - 1 - folder.len() - 1];
+    assert_eq!(made(&longest), Some([&folder, &b"/"[..], &longest].concat()));
+    let longer = [&longest, &b"x"[..]].concat();
+    assert_eq!(made(&longer), Some(longer));
+}
