@@ -94,7 +94,7 @@ fn a_page_that_a_killed_process_left_is_replaced() {
     let page = folder.join("page");
     // The words of crates/freestone/src/stats/live_page.rs, of a process that cannot be.
     let mut words = b"freeston".to_vec();
-    words.extend_from_slice(&1_u64.to_ne_bytes());
+    words.extend_from_slice(&2_u64.to_ne_bytes());
     words.extend_from_slice(&(i32::MAX as u64).to_ne_bytes());
     words.resize(PAGE_BYTES, 0);
     fs::write(&page, &words).expect("the folder can be written");

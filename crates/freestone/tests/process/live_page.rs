@@ -52,7 +52,7 @@ fn now_ms() -> u64 {
 /// Writes a page without a state, of a process of this number.
 fn leave_page(path: &Path, process: u64) {
     let mut words = b"freeston".to_vec();
-    words.extend([1, process].iter().flat_map(|word: &u64| word.to_ne_bytes()));
+    words.extend([2, process].iter().flat_map(|word: &u64| word.to_ne_bytes()));
     words.resize(live::PAGE_WORDS * 8, 0);
     fs::write(path, words).expect("a folder for temporary files can be written");
 }
