@@ -144,14 +144,13 @@ impl LivePage {
         }
     }
 
-    /// Writes a last state and removes the file: the process ends.
+    /// Writes a last state and removes the file: the process ends. Where there is none yet, no thread makes one from now on.
     pub(super) fn end(&self, shared: &Shared<System>, threads: &Threads<System>) {
-        if self.is_on() && self.words.get().is_some() {
+        if self.is_on.swap(false, Ordering::Relaxed) && self.words.get().is_some() {
             self.update(shared, threads);
             if let Some(path) = path_of(shared.settings()).as_ref().and_then(c_path) {
                 let _ = SharedWords::<PAGE_WORDS>::remove(path);
             }
-            self.is_on.store(false, Ordering::Relaxed);
         }
     }
 

@@ -102,6 +102,19 @@ fn a_process_that_ends_writes_a_last_state() {
 }
 
 #[test]
+fn a_process_that_ends_before_its_first_state_makes_no_page_after_that() {
+    alone(&[("LIVE", "on"), ("BACKGROUND", "off")], || {
+        ALLOCATOR.report_exit();
+        let until_ms = now_ms() + 250;
+        while now_ms() < until_ms {
+            use_slow_path();
+        }
+        let folder = env::var("XDG_RUNTIME_DIR").expect("the test sets it");
+        assert_eq!(fs::read_dir(folder).expect("the folder of this test").count(), 0);
+    });
+}
+
+#[test]
 fn a_forked_child_has_a_page_of_its_own_an_interval_later_where_the_path_has_its_number() {
     let option = env::temp_dir().join("freestone-process-fork-%p.live");
     alone(&[("LIVE", option.to_str().expect("a path in UTF-8")), ("BACKGROUND", "off")], || {
