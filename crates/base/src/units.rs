@@ -144,11 +144,15 @@ impl Moment {
         Millis(self.0.wrapping_sub(earlier.0))
     }
 
-    /// How long ago `earlier` was; zero if it comes after this moment: other threads' clocks may have been read later.
+    /// How long ago `earlier` was; zero if it comes after this moment, by [`Moment::LATER_MOST`] at most: other threads' clocks may have been read later.
     #[must_use]
     pub const fn age_of(self, earlier: Self) -> Millis {
-        if earlier.is_after(self) { Millis(0) } else { self.since(earlier) }
+        let Millis(age) = self.since(earlier);
+        Millis(age.wrapping_add(Self::LATER_MOST.0).saturating_sub(Self::LATER_MOST.0))
     }
+
+    /// No other thread's clock was read later than this by more. Not half of all numbers: what lies more than 24 days back is not of now.
+    const LATER_MOST: Millis = Millis(1 << 16);
 
     /// The moment that was `ago` before this one.
     #[must_use]

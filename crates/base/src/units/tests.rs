@@ -49,4 +49,10 @@ fn moments_compare_across_the_end_of_32_bits() {
     assert_eq!(after.minus(Millis(5)), before);
     assert!(after.is_after(before) && !before.is_after(after) && !after.is_after(after));
     assert_eq!((after.age_of(before), after.age_of(after), before.age_of(after)), (Millis(5), Millis(0), Millis(0)));
+    let (long, later) = (Millis(u32::MAX - 65_536), Millis(u32::MAX - 65_535));
+    assert_eq!(
+        [long, later].map(|age| after.age_of(after.minus(age))),
+        [long, Millis(0)],
+        "40 days, and a minute later"
+    );
 }

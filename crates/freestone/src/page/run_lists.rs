@@ -106,7 +106,7 @@ impl RunLists {
 
     /// Whether it is time to look for what has expired, `period` after the last look.
     pub(super) fn is_time(&self, now: Moment, period: Millis) -> bool {
-        now.since(Moment(self.looked_ms.load(Ordering::Relaxed))) >= period
+        now.age_of(Moment(self.looked_ms.load(Ordering::Relaxed))) >= period
     }
 
     /// Notes that a thread looks for what has expired.

@@ -192,7 +192,7 @@ impl State {
     pub(super) fn check_caches(&mut self, settings: &Settings, now: Moment) {
         if !self.caches.is_empty() {
             if let Some(decay) = settings.decay_ms().map(Millis) {
-                let since = now.since(self.caches.checked());
+                let since = now.age_of(self.caches.checked());
                 if since >= large_cache_share::check_interval(decay) {
                     self.close_idle(settings, now, since.min(decay));
                 }

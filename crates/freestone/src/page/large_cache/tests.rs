@@ -3,6 +3,7 @@
 //! Long because: each way in which a run comes into a cache, stays there and leaves it has a test.
 use super::*;
 use crate::config::key;
+use crate::page::policy::purge_bound::After;
 use crate::page::state::State;
 use crate::span::Kind;
 use crate::testing::{World, free, reallocate, resize_in_place};
@@ -87,6 +88,23 @@ fn a_second_free_of_a_cached_block_is_seen_by_every_heap() {
     assert_eq!((world.shared.pages.stats(), heap.cache().puts_and_takes()), before);
     world.check().unwrap();
     assert_eq!(heap.allocate(300_000, 1).start, block);
+}
+
+/// A thread reads the clock before it waits for the lock; another has checked meanwhile.
+#[test]
+fn a_check_that_another_thread_noted_later_is_not_long_ago() {
+    let world = World::new(4096);
+    let (_heap, _) = with_one_cached(&world, MIB);
+    let (pages, before) = (&world.shared.pages, world.shared.pages.now());
+    world.os().advance_ms(4);
+    for _ in 0..3 {
+        let mut state = pages.lock();
+        state.caches.note_check(pages.now());
+        pages.freed.note_look(pages.now());
+        assert!(!pages.is_time_to_empty(&pages.freed, before));
+        drop(pages.purge_due(state, before, After::Other));
+    }
+    assert!(open_pages(&world) > 0, "a slot was closed after 4 ms");
 }
 
 #[test]

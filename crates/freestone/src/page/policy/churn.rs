@@ -60,7 +60,7 @@ impl Churn {
     fn note_use(&mut self, last: Option<Moment>, decay: Option<Millis>, clock: impl FnOnce() -> Moment) {
         let (Some(last), Some(decay)) = (last, decay) else { return };
         let now = clock();
-        if now.since(last) < decay {
+        if now.age_of(last) < decay {
             self.useful = Some(now);
         }
     }
@@ -73,8 +73,8 @@ impl Churn {
     /// Forgets churn, and peaks, that are too long ago.
     pub(in crate::page) fn pass_time(&mut self, now: Moment, decay: Option<Millis>, in_use: Pages) {
         let decay = decay.unwrap_or(Millis::MAX);
-        self.useful = self.useful.filter(|&useful| now.since(useful) < decay);
-        if now.since(self.period_start) >= decay {
+        self.useful = self.useful.filter(|&useful| now.age_of(useful) < decay);
+        if now.age_of(self.period_start) >= decay {
             self.period_start = now;
             self.peaks = [in_use, self.peaks[0]];
         }

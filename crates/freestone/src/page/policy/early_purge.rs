@@ -54,7 +54,7 @@ impl EarlyPurge {
 
     /// Pages that may be purged early from now on.
     fn left(&mut self, now: Moment, decay: Millis) -> Pages {
-        if now.since(self.began) >= Millis(decay.0.saturating_mul(PERIOD)) {
+        if now.age_of(self.began) >= Millis(decay.0.saturating_mul(PERIOD)) {
             *self = Self { began: now, spent: Pages::ZERO };
         }
         BUDGET.saturating_sub(self.spent)
@@ -109,6 +109,7 @@ mod tests {
         assert_eq!(early.decay(Pages(57), now, DECAY), DECAY);
         assert_eq!(early.spend(Pages(100), now, DECAY), Pages(56), "what is left");
         assert_eq!(early.spend(Pages(1), now, DECAY), Pages::ZERO);
+        assert_eq!(early.spend(Pages(1), Moment(99_999), DECAY), Pages::ZERO, "a thread that read the clock before");
         assert_eq!(early.spend(Pages(1), Moment(108_000), DECAY), Pages(1), "a new period");
     }
 
