@@ -8,8 +8,20 @@ const MOST_SUGGESTIONS: usize = 3;
 
 /// A message about the unknown `name` of a `kind`: the most similar of `known`, and all of them.
 pub(crate) fn unknown<'a>(kind: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    unknown_after("", kind, name, known)
+}
+
+/// As [`unknown`], where all names begin with `prefix`: it makes no name similar to another.
+pub(crate) fn unknown_after<'a>(
+    prefix: &str,
+    kind: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> String {
     let known: Vec<&str> = known.into_iter().collect();
-    let mut similar: Vec<(f64, &str)> = known.iter().map(|&each| (strsim::jaro_winkler(name, each), each)).collect();
+    let similarity =
+        |each: &str| strsim::jaro_winkler(name.trim_start_matches(prefix), each.trim_start_matches(prefix));
+    let mut similar: Vec<(f64, &str)> = known.iter().map(|&each| (similarity(each), each)).collect();
     similar.sort_by(|a, b| b.0.total_cmp(&a.0));
     similar.truncate(MOST_SUGGESTIONS);
     similar.retain(|&(similarity, _)| similarity > SIMILAR);

@@ -64,7 +64,7 @@ fn mistakes() -> Vec<String> {
     names.sort();
     let known: Vec<String> = OPTIONS.iter().map(environment_key).collect();
     let mistake = |name: &String| match known.iter().position(|key| key == name) {
-        None => Some(suggestion::unknown("option", name, known.iter().map(String::as_str))),
+        None => Some(suggestion::unknown_after(PREFIX, "option", name, known.iter().map(String::as_str))),
         Some(option) => {
             let value = std::env::var_os(name)?;
             Settings::new().set(option, value.as_encoded_bytes()).err()?;

@@ -124,8 +124,9 @@ impl fmt::Display for Warning {
             ),
             Self::FewRounds { rounds, enough } => write!(
                 f,
-                "in {rounds} rounds only the steadiest differences can be told from chance, so 'no difference seen' means little; for a \
-                 comparison omit --rounds, or give {enough} or more"
+                "in {rounds} round{} only the steadiest differences can be told from chance, so 'no difference seen' means little; for a \
+                 comparison omit --rounds, or give {enough} or more",
+                if *rounds == 1 { "" } else { "s" }
             ),
             Self::Loaded { load_hundredths, processors } => write!(
                 f,

@@ -19,3 +19,9 @@ fn many_noisy_measurements_become_one_sentence_that_names_the_worst() {
 fn two_noisy_measurements_are_named_one_by_one() {
     assert_eq!(sentences(&[noisy("a", 12), noisy("b", 40)]).len(), 2);
 }
+
+#[test]
+fn one_round_is_not_called_rounds() {
+    let told = [1, 2].map(|rounds| Warning::FewRounds { rounds, enough: 8 }.to_string());
+    assert!(told[0].starts_with("in 1 round only") && told[1].starts_with("in 2 rounds only"), "{told:?}");
+}

@@ -5,7 +5,7 @@ use crate::measure::summary::{Figure, Summary};
 use crate::results::file_header::Header;
 use crate::results::warning::{self, Warning};
 use crate::show::html_page::skeleton::{self, escape};
-use crate::show::plot;
+use crate::show::{plot, quantity};
 
 /// The ranking in words, and a row for every allocator.
 pub(super) fn section(summary: &Summary, header: &Header, warnings: &[Warning]) -> String {
@@ -23,10 +23,11 @@ pub(super) fn section(summary: &Summary, header: &Header, warnings: &[Warning]) 
         .max()
         .unwrap_or(0);
     let note = format!(
-        "{} compared with {baseline} on {} in up to {rounds} interleaved rounds. The large figure is the geometric mean of the ratios; below 1 \
+        "{} compared with {baseline} on {} in up to {}. The large figure is the geometric mean of the ratios; below 1 \
          is better. A difference that chance explains counts as none; workloads made to show memory do not count for time.",
         ranking::enumerated(&ranking::compared(summary).cloned().collect::<Vec<_>>()),
         subjects(summary.subjects().len()),
+        quantity::counted(rounds as u64, "interleaved round", "interleaved rounds"),
     );
     skeleton::section("Summary", &note, &format!("{}{}{}", leaders(summary), lines_of(summary), pointer(warnings)))
 }
