@@ -235,6 +235,12 @@ impl State {
         self.caches.check(&self.runs)
     }
 
+    /// Pages of guards that were given up. They are mapped.
+    #[cfg(test)]
+    pub(crate) fn n_given_up(&self) -> usize {
+        self.guarding.n_given_up() as usize
+    }
+
     /// Pages of all open slots.
     pub(crate) fn cached_pages(&self) -> Pages {
         self.caches.open_pages()

@@ -147,5 +147,7 @@ fn mapped_bytes(world: &World) -> usize {
     let pages = &world.shared.pages;
     let stats = pages.stats();
     let in_runs = stats.metadata_pages + stats.free_with_memory() + stats.clean_pages + stats.guard_pages;
-    ((in_runs as usize) << PAGE_BYTES_LOG2) + pages.inspect(|state| state.runs.metadata().bytes())
+    // Guards that the kernel did not remove when their pages were needed.
+    let given_up = pages.inspect(|state| state.n_given_up());
+    ((in_runs as usize + given_up) << PAGE_BYTES_LOG2) + pages.inspect(|state| state.runs.metadata().bytes())
 }
