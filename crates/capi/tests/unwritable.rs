@@ -8,9 +8,9 @@ use std::process::{Command, Output};
 
 /// Options that write a file, and the beginning of what is said if it cannot be written.
 const OPTIONS: [(&str, &str); 5] = [
-    ("REPORT=file", "cannot write the report to file: "),
-    ("RECORD=file", "cannot record to file: "),
-    ("LIVE=file", "option live: cannot create file: "),
+    ("REPORT=file", "cannot write the report to "),
+    ("RECORD=file", "cannot record to "),
+    ("LIVE=file", "option live: cannot create "),
     ("HEAP_PROFILE=on FREESTONE_HEAP_PROFILE_FILE=file", "cannot write the heap profile to file: "),
     ("HEAP_PROFILE=ready XDG_RUNTIME_DIR=$PWD", "heap_profile=ready: cannot create "),
 ];

@@ -59,10 +59,17 @@ impl PathValue {
     }
 
     /// Makes a relative path one from the process's present folder, so that it holds when the program changes its folder. It stays relative if that folder
-    /// is not known, or makes it too long.
+    /// is not known, or makes it too long. Where none is set, which is in most processes, no other code than this is executed.
+    #[inline(always)]
+    pub(crate) fn make_absolute(&self) {
+        if self.is_set() {
+            self.make_set_one_absolute();
+        }
+    }
+
     #[cold]
     #[inline(never)]
-    pub(crate) fn make_absolute(&self) {
+    fn make_set_one_absolute(&self) {
         let Some(path) = self.load() else { return };
         let (path, mut whole) = (path.to_bytes(), [0; PATH_BYTES]);
         if path.starts_with(b"/") {

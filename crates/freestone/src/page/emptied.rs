@@ -32,10 +32,10 @@ impl<O: Os> PageHeap<O> {
     /// Frees a span of which no block is out, as [`PageHeap::free_soon`].
     pub(crate) fn free_span(&self, span: OwnedSpan<'_>) {
         debug_assert_eq!(span.n_out.get(), 0, "the program has blocks of the span");
-        span.set_entries(Entry::NONE);
         if span.fresh.get() != 0 {
             self.uncarved.add(-blocks::uncarved_bytes(&span, self.os.os_page_bytes()));
         }
+        span.set_entries(Entry::NONE);
         self.free_soon(span.page(), &span, self.now());
     }
 
