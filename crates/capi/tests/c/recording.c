@@ -151,6 +151,10 @@ static void on_signal(int signal) {
 static void signals(void) {
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGALRM, &action, NULL);
+    /* The calls in the middle of which the handler comes hold no lock: there are blocks at hand, one for each of the two. */
+    void *first = malloc(6001), *second = malloc(6007);
+    free(first);
+    free(second);
     ualarm(1000, 200);
     for (int i = 0; i < 3000000; i++) free(malloc(6001));
     ualarm(0, 0);

@@ -25,7 +25,7 @@ impl Display for Json<'_> {
         write_members(f, &stats)?;
         let [quarter, half, whole, longer] = stats.dirty_by_age;
         write!(f, ",\"dirty_by_age_bytes\":[{quarter},{half},{whole},{longer}],\"by_class\":")?;
-        write_list(f, classes.iter().filter(|row| row.n_allocations != 0), |f, row| {
+        write_list(f, classes.iter().filter(|row| row.has_figures()), |f, row| {
             if row.block_bytes == 0 {
                 f.write_str("\"kind\":\"large\"")?
             } else {

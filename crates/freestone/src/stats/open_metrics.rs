@@ -48,7 +48,7 @@ impl Labelled for ClassStats {
     }
 
     fn is_used(&self) -> bool {
-        self.n_allocations != 0
+        self.has_figures()
     }
 }
 

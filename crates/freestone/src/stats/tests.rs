@@ -174,6 +174,15 @@ fn a_text_that_is_no_open_metrics_is_refused() {
     }
 }
 
+/// A thread is about to count the first block of the class.
+#[test]
+fn a_class_with_blocks_at_hand_has_a_row_before_its_first_block_is_counted() {
+    let classes = [ClassStats { block_bytes: 48, cached: 480, ..ClassStats::default() }];
+    let details = Details { stats: Stats { cached: 480, ..Stats::default() }, classes: &classes, heaps: &[] };
+    assert!(details.open_metrics().to_string().contains("\nfreestone_class_cached_bytes{size=\"48\"} 480\n"));
+    assert!(details.json().to_string().contains(r#""size":48,"live_bytes":0,"cached_bytes":480"#));
+}
+
 #[test]
 fn json_has_the_same_figures() {
     let (stats, classes, heaps) = some_details();
