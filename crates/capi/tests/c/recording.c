@@ -152,7 +152,7 @@ static void signals(void) {
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGALRM, &action, NULL);
     /* The calls in the middle of which the handler comes hold no lock: there are blocks at hand, one for each of the two. */
-    void *first = malloc(6001), *second = malloc(6007);
+    void *first = malloc(6003), *second = malloc(6005);
     free(first);
     free(second);
     ualarm(1000, 200);
