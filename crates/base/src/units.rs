@@ -144,7 +144,7 @@ impl Moment {
         Millis(self.0.wrapping_sub(earlier.0))
     }
 
-    /// How long ago `earlier` was; zero if it comes after this moment, by [`Moment::LATER_MOST`] at most: other threads' clocks may have been read later.
+    /// How long ago `earlier` was; zero if it comes after this moment, by 65 seconds at most: other threads' clocks may have been read later.
     #[must_use]
     pub const fn age_of(self, earlier: Self) -> Millis {
         let Millis(age) = self.since(earlier);
