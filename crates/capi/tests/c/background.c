@@ -311,34 +311,52 @@ static void interrupt_at(long step, int in_thread) {
     EXPECT(freestone_stats(&stats) == 0 && stats.live < 3000);
 }
 
-/* From the first step at which the handler gets null to the first at which it no longer does, the handler returns in every case. */
-static int interrupted(long step, int in_thread) {
+/* How a handler at one step ends: it gets a block, gets null, is not called because `malloc` takes fewer steps, or waits for ever. */
+enum ending { GETS_BLOCK, GETS_NULL, NOT_CALLED, WAITS };
+
+static enum ending interrupted(long step, int in_thread) {
     pid_t child = fork();
     EXPECT(child >= 0);
     if (child == 0) {
-        alarm(10);
+        alarm(5);
         interrupt_at(step, in_thread);
-        if (n_steps < step) {
-            _exit(3);
-        }
-        _exit(was_refused ? 2 : 0);
+        _exit(n_steps < step ? NOT_CALLED : was_refused ? GETS_NULL : GETS_BLOCK);
     }
     int status;
-    EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status));
-    return WEXITSTATUS(status);
+    EXPECT(waitpid(child, &status, 0) == child);
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+        return WAITS;
+    }
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) <= NOT_CALLED);
+    return (enum ending)WEXITSTATUS(status);
 }
 
+/* While its heap is set up the handler gets null and returns; so does the handler at the first step after it, which gets a block. Later steps
+   hold a lock of the heap, for which a handler would wait for ever. */
 static void interrupted_everywhere(int in_thread) {
     int n_refused = 0;
-    for (long step = 1;; step += 1 + step / 10) {
-        int answer = interrupted(step, in_thread);
-        EXPECT(answer == 0 || answer == 2 || answer == 3);
-        n_refused += answer == 2;
-        if (answer == 3 || (answer == 0 && n_refused > 0)) {
+    long last_null = 0, step = 1;
+    for (;; step += 1 + step / 10) {
+        enum ending ending = interrupted(step, in_thread);
+        if (ending == GETS_NULL) {
+            n_refused++;
+            last_null = step;
+        } else if (n_refused > 0) {
             break;
+        } else {
+            EXPECT(ending == GETS_BLOCK);
         }
     }
     EXPECT(n_refused > 3);
+    while (step - last_null > 1) {
+        long middle = last_null + (step - last_null) / 2;
+        if (interrupted(middle, in_thread) == GETS_NULL) {
+            last_null = middle;
+        } else {
+            step = middle;
+        }
+    }
+    EXPECT(interrupted(step, in_thread) == GETS_BLOCK);
 }
 #else
 static void interrupted_everywhere(int in_thread) {
