@@ -63,3 +63,17 @@ fn on_a_read_only_file_system_the_program_goes_on() {
         }
     }
 }
+
+#[test]
+fn no_program_waits_for_the_reader_of_a_pipe() {
+    for way in WAYS {
+        let program = Program::new("unwritable.c", way);
+        for (option, beginning) in [OPTIONS[0], OPTIONS[3]] {
+            let shell = command(&program, &format!("pipe-{way:?}"), option, "mkfifo file");
+            let mut command = Command::new("timeout");
+            command.arg("20").arg(shell.get_program()).args(shell.get_args());
+            let output = command.output().expect("timeout can be run");
+            says(&output, beginning, "error 6 (a pipe that nobody reads", &format!("{way:?} {option}"));
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! Appending a line to a file.
 
 use crate::Errno;
-use crate::growing_file::without_limit_signal;
+use crate::growing_file::without_signals;
 use core::ffi::CStr;
 use rustix::fs::{Mode, OFlags, open};
 
@@ -16,11 +16,12 @@ use rustix::fs::{Mode, OFlags, open};
 /// ```
 ///
 /// # Errors
-/// The kernel's error from opening or writing; [`Errno::AGAIN`] if only a part was written. `EFBIG` at the process's limit on the length of files, without the
-/// signal.
+/// The kernel's error from opening or writing; [`Errno::AGAIN`] if only a part was written. `EFBIG` at the process's limit on the length of files, and `EPIPE`,
+/// without the signals.
 pub fn append(path: &CStr, bytes: &[u8]) -> Result<(), Errno> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
+    // Nothing waits for the reader of a pipe.
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = open(path, flags, Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH)?;
-    let written = without_limit_signal(|| Ok(rustix::io::write(&file, bytes)?))?;
+    let written = without_signals(|| Ok(rustix::io::write(&file, bytes)?))?;
     if written == bytes.len() { Ok(()) } else { Err(Errno::AGAIN) }
 }

@@ -39,6 +39,7 @@ impl fmt::Display for Errno {
         let meaning = match self.0 {
             numbers::EPERM | numbers::EACCES => "permission denied",
             numbers::ENOENT => "no such file or folder",
+            numbers::ENXIO => "a pipe that nobody reads, or a socket",
             numbers::ENOMEM => "out of memory",
             numbers::EEXIST => "there is such a file",
             numbers::ENOTDIR => "not a folder",
@@ -63,6 +64,7 @@ mod numbers {
     pub(super) const EPERM: i32 = 1;
     pub(super) const ENOENT: i32 = 2;
     pub(super) const EINTR: i32 = 4;
+    pub(super) const ENXIO: i32 = 6;
     pub(super) const EAGAIN: i32 = 11;
     pub(super) const ENOMEM: i32 = 12;
     pub(super) const EACCES: i32 = 13;

@@ -78,7 +78,7 @@ impl OpenFile {
     /// The kernel's: the disk is full, or a limit is reached.
     pub fn map(&self, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
         let (file, end) = (&self.0, offset + bytes as u64);
-        match without_limit_signal(|| Ok(fallocate(file, FallocateFlags::empty(), offset, bytes as u64)?)) {
+        match without_signals(|| Ok(fallocate(file, FallocateFlags::empty(), offset, bytes as u64)?)) {
             // The file system cannot allocate in advance. What is there already stays.
             Err(Errno(libc::EOPNOTSUPP)) => write_zeros(file, offset.max(fstat(file)?.st_size as u64)..end)?,
             other => other?,
@@ -94,7 +94,7 @@ impl OpenFile {
     /// # Errors
     /// As for [`OpenFile::map`]. A part may have been written.
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
-        without_limit_signal(|| write_at(&self.0, bytes, offset))
+        without_signals(|| write_at(&self.0, bytes, offset))
     }
 }
 
@@ -115,7 +115,7 @@ pub unsafe fn unmap(at: *mut u8, bytes: usize) {
 /// Writes zeros to a part of a file.
 pub(crate) fn write_zeros(file: &OwnedFd, part: Range<u64>) -> Result<(), Errno> {
     let (zeros, mut at) = ([0; 4096], part.start);
-    without_limit_signal(|| {
+    without_signals(|| {
         while at < part.end {
             let len = zeros.len().min((part.end - at) as usize);
             let piece = zeros.get(..len).unwrap_or_default();
@@ -146,53 +146,57 @@ pub(crate) fn write_whole(
     Ok(())
 }
 
-/// Runs `write`. At the limit on the length of files it fails with `EFBIG`, without the signal that the kernel sends the thread as well: SIGXFSZ, which would
-/// end a program that has no handler for it.
+/// Runs `write`. At the limit on the length of files it fails with `EFBIG`, and on a pipe whose reader has gone with `EPIPE`, without the signals that the
+/// kernel sends the thread as well: SIGXFSZ and SIGPIPE, which would end a program that has no handlers for them.
 ///
 /// Miri knows no signals.
-pub(crate) fn without_limit_signal<R>(write: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
+pub(crate) fn without_signals<R>(write: impl FnOnce() -> Result<R, Errno>) -> Result<R, Errno> {
     if cfg!(miri) {
         return write();
     }
-    let before = block_limit_signal();
+    let before = block_signals();
     let written = write();
-    unblock_limit_signal(&before, written.as_ref().err() == Some(&Errno(libc::EFBIG)));
+    let sent = match written {
+        Err(Errno(libc::EFBIG)) => libc::SIGXFSZ,
+        Err(Errno(libc::EPIPE)) => libc::SIGPIPE,
+        _ => 0,
+    };
+    unblock_signals(&before, sent);
     written
 }
 
-fn limit_signal() -> libc::sigset_t {
+fn set_of(signals: [libc::c_int; 2]) -> libc::sigset_t {
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: the set is a local one, which the call makes an empty one.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    // SAFETY: the set was made by the call above.
-    unsafe { libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ) };
+    for signal in signals {
+        // SAFETY: the set was made by the call above.
+        unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
+    }
     // SAFETY: the set is initialised.
     unsafe { set.assume_init() }
 }
 
-/// Blocks the signal. Returns what the thread blocked before.
+/// Blocks the signals. Returns what the thread blocked before.
 #[inline(never)]
-fn block_limit_signal() -> libc::sigset_t {
+fn block_signals() -> libc::sigset_t {
     let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: both sets are local ones.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &limit_signal(), before.as_mut_ptr()) };
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set_of([libc::SIGXFSZ, libc::SIGPIPE]), before.as_mut_ptr()) };
     // SAFETY: a set is an array of numbers, which are zero, or what the call wrote.
     unsafe { before.assume_init() }
 }
 
-/// Blocks what the thread blocked before, and takes the signal back first if it `may_have_come`.
+/// Blocks what the thread blocked before, and takes the signal back first that was `sent`, unless that is 0.
 #[inline(never)]
-fn unblock_limit_signal(before: &libc::sigset_t, may_have_come: bool) {
+fn unblock_signals(before: &libc::sigset_t, sent: libc::c_int) {
     // SAFETY: the set is initialised.
-    if unsafe { libc::sigismember(before, libc::SIGXFSZ) } == 1 {
-        return;
-    }
-    if may_have_come {
+    if sent != 0 && unsafe { libc::sigismember(before, sent) } == 0 {
         let (now, errno) = (libc::timespec { tv_sec: 0, tv_nsec: 0 }, process::errno());
         let (number, information) = (libc::SYS_rt_sigtimedwait, ptr::null_mut::<libc::siginfo_t>());
         // By number, because the C library's function is a place where a thread can be cancelled.
         // SAFETY: the call reads two locals, the set of the kernel's size, and takes the signal if there is one.
-        unsafe { libc::syscall(number, &limit_signal(), information, &now, KERNEL_SET_BYTES) };
+        unsafe { libc::syscall(number, &set_of([sent; 2]), information, &now, KERNEL_SET_BYTES) };
         process::set_errno(errno);
     }
     // SAFETY: the set is initialised.

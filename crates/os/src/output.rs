@@ -1,11 +1,11 @@
 //! Writing a file piece by piece, and reading one of the kernel's.
 
 use crate::Errno;
-use crate::growing_file::{without_limit_signal, write_whole};
+use crate::growing_file::{without_signals, write_whole};
 use crate::linux::process_facts::borrow_descriptor;
 use core::ffi::CStr;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, open, unlink};
+use rustix::fs::{Mode, OFlags, fcntl_setfl, open, unlink};
 
 /// A file that is written from its start on, and closed when this is dropped.
 #[derive(Debug)]
@@ -14,7 +14,7 @@ pub struct OutputFile {
 }
 
 impl OutputFile {
-    /// Creates the file at `path`, or empties it.
+    /// Creates the file at `path`, or empties it. A pipe that nobody reads is refused.
     ///
     /// ```
     /// use freestone_os::OutputFile;
@@ -46,14 +46,17 @@ impl OutputFile {
     }
 
     fn open(path: &CStr, how: OFlags, mode: Mode) -> Result<Self, Errno> {
-        let file = open(path, how | OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC, mode)?;
+        // Opening waits for no reader of a pipe; writing waits for one that is there.
+        let now = OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = open(path, how | now | OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC, mode)?;
+        fcntl_setfl(&file, OFlags::empty())?;
         Ok(Self { file })
     }
 
     /// Writes all `bytes`.
     ///
     /// # Errors
-    /// The kernel's error; a part may be written then. `EFBIG` at the process's limit on the length of files, without the signal.
+    /// The kernel's error; a part may be written then. `EFBIG` at the process's limit on the length of files, and `EPIPE`, without the signals.
     pub fn write(&self, bytes: &[u8]) -> Result<(), Errno> {
         write_all(self.file.as_fd(), bytes)
     }
@@ -72,7 +75,7 @@ pub fn write_descriptor(descriptor: i32, bytes: &[u8]) -> Result<(), Errno> {
 }
 
 fn write_all(to: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Errno> {
-    without_limit_signal(|| write_whole(bytes, |rest| rustix::io::write(to, rest)))
+    without_signals(|| write_whole(bytes, |rest| rustix::io::write(to, rest)))
 }
 
 /// Reads the file at `path` to its end, and passes on each piece.

@@ -97,3 +97,25 @@ fn zeros_are_written_to_their_part_of_a_file_and_nowhere_else() {
         fs::remove_file(path).unwrap();
     }
 }
+
+#[test]
+fn a_pipe_whose_reader_has_gone_is_an_error_and_no_signal() {
+    // SAFETY: without a new stack, the child goes on here with a copy of everything; it ends without running anything else.
+    let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } as i32;
+    if child == 0 {
+        // SAFETY: in the child, which has one thread.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        let mut ends = [0; 2];
+        // SAFETY: the call writes two descriptors.
+        unsafe { libc::pipe(ends.as_mut_ptr()) };
+        // SAFETY: closes one of them.
+        unsafe { libc::close(ends[0]) };
+        let written = crate::write_descriptor(ends[1], b"text");
+        // SAFETY: ends the child.
+        unsafe { libc::_exit(i32::from(written != Err(Errno(libc::EPIPE)))) };
+    }
+    let mut status = -1;
+    // SAFETY: waits for this test's child.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+}
