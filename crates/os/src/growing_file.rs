@@ -72,15 +72,15 @@ pub fn open_again(path: &CStr, id: FileId) -> Result<OpenFile, Errno> {
 }
 
 impl OpenFile {
-    /// Maps `bytes` at `offset`, both multiples of an OS page, which it allocates if the file is not that long. What is new is zero.
+    /// Maps `bytes` at `offset`, both multiples of an OS page, which it allocates. What is new is zero. Parts do not overlap, and only the first one is mapped again.
     ///
     /// # Errors
     /// The kernel's: the disk is full, or a limit is reached.
     pub fn map(&self, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
         let (file, end) = (&self.0, offset + bytes as u64);
         match without_signals(|| Ok(fallocate(file, FallocateFlags::empty(), offset, bytes as u64)?)) {
-            // The file system cannot allocate in advance. What is there already stays.
-            Err(Errno(libc::EOPNOTSUPP)) => write_zeros(file, offset.max(fstat(file)?.st_size as u64)..end)?,
+            // The file system cannot allocate in advance.
+            Err(Errno(libc::EOPNOTSUPP)) => write_zeros(file, missing(offset..end, fstat(file)?.st_size as u64))?,
             other => other?,
         }
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -96,6 +96,12 @@ impl OpenFile {
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
         without_signals(|| write_at(&self.0, bytes, offset))
     }
+}
+
+/// What has to be written of a part that is to be mapped, in a file of `len` bytes: nothing of the first part if it is there, because it has contents then. Another
+/// part is new, wherever the file ends: what is before it is another thread's, which may have written there already, and what is behind it does not fill it.
+fn missing(part: Range<u64>, len: u64) -> Range<u64> {
+    if part.start == 0 { len.min(part.end)..part.end } else { part }
 }
 
 /// Writes `bytes` to a part of a file.

@@ -99,6 +99,16 @@ fn zeros_are_written_to_their_part_of_a_file_and_nowhere_else() {
 }
 
 #[test]
+fn of_a_part_that_is_new_all_is_written_and_nothing_of_other_parts() {
+    assert_eq!((missing(0..4096, 0), missing(0..4096, 100)), (0..4096, 100..4096));
+    assert!(missing(0..4096, 4096).is_empty() && missing(0..4096, 70_000).is_empty(), "the first part stays");
+    // The file ends before the part, in it, or behind it.
+    for len in [4096, 8192, 10_000, 1 << 20] {
+        assert_eq!(missing(8192..12_288, len), 8192..12_288, "{len}");
+    }
+}
+
+#[test]
 fn a_pipe_whose_reader_has_gone_is_an_error_and_no_signal() {
     // SAFETY: without a new stack, the child goes on here with a copy of everything; it ends without running anything else.
     let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) } as i32;
