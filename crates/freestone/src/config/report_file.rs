@@ -2,16 +2,19 @@
 
 use crate::config::Mistake;
 use crate::config::path_value::PathValue;
+use freestone_base::sync::{AtomicBool, Ordering};
 
 /// The file; nothing is written unless its path is set.
 pub(crate) struct ReportFile {
     path: PathValue,
+    /// Whether it was said that the file cannot be written.
+    has_failed: AtomicBool,
 }
 
 impl ReportFile {
     /// No path.
     pub(super) const fn new() -> Self {
-        Self { path: PathValue::new() }
+        Self { path: PathValue::new(), has_failed: AtomicBool::new(false) }
     }
 
     /// Whether there is a report.
@@ -24,7 +27,9 @@ impl ReportFile {
     /// # Errors
     /// As for [`PathValue::set`].
     pub(crate) fn set(&self, path: &[u8]) -> Result<(), Mistake> {
-        self.path.set(path)
+        self.path.set(path)?;
+        self.has_failed.store(false, Ordering::Relaxed);
+        Ok(())
     }
 
     /// As [`PathValue::make_absolute`].
@@ -32,10 +37,11 @@ impl ReportFile {
         self.path.make_absolute();
     }
 
-    /// Appends whole lines, if there is a report. A file that cannot be written is reported on standard error.
+    /// Appends whole lines, if there is a report. A file that cannot be written is reported on standard error, the first time.
     pub(crate) fn append(&self, lines: &[u8]) {
         if let Some(path) = self.path.load() {
-            if let Err(errno) = freestone_os::append(path.as_c(), lines) {
+            let appended = freestone_os::append(path.as_c(), lines);
+            if let Some(errno) = appended.err().filter(|_| !self.has_failed.swap(true, Ordering::Relaxed)) {
                 let path = path.to_str().unwrap_or("?");
                 freestone_os::report(format_args!("cannot write the report to {path}: {errno}; give another path"));
             }
