@@ -11,14 +11,15 @@
 //! meanwhile. So a signal handler never waits, and neither does a forked child.
 //!
 //! # Safety
-//! Parts of the file are mapped and unmapped here; each belongs to one recorder, or to one function while it writes the header. The name is written by the
+//! Parts of the file are mapped and unmapped here; each belongs to one recorder, but for the header, which stays mapped: a process that cannot open the file any more
+//! can still write how its recording ended. The name is written by the
 //! thread that makes the file, while the state is *opening*, and read by that thread, and by others while it is *open* or has become *over*.
 
 use crate::config::path_value::PathValue;
 use crate::record::trace_name::{ATTEMPTS, TraceName};
 use core::cell::UnsafeCell;
 use core::ptr;
-use freestone_base::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use freestone_os::growing_file::{self, FileId, OpenFile};
 use freestone_os::{Errno, Late, OutputFile, Zeroed, clock, process, report};
 use freestone_trace::file;
@@ -35,6 +36,8 @@ pub(crate) struct TraceFile {
     /// Its name, from when it is made.
     name: Late<NamePlace>,
     id: [AtomicU64; 2],
+    /// The header, mapped, from when the file is made.
+    header: AtomicPtr<u8>,
     /// Where the next chunk begins.
     pub(super) end: AtomicU64,
     /// The number that the next event takes which orders threads.
@@ -68,6 +71,7 @@ impl TraceFile {
             state: AtomicU8::new(OFF),
             name: Late::new(),
             id: [const { AtomicU64::new(0) }; 2],
+            header: AtomicPtr::new(ptr::null_mut()),
             end: AtomicU64::new(file::HEADER_BYTES as u64),
             sequence: AtomicU64::new(0),
             n_recorders: AtomicU32::new(0),
@@ -163,6 +167,11 @@ impl TraceFile {
     /// In a forked child: what follows goes into a file of its own, which is made when there is something to write.
     pub(crate) fn forked(&self) {
         if self.is_on() {
+            let header = self.header.swap(ptr::null_mut(), Ordering::Relaxed);
+            if !header.is_null() {
+                // SAFETY: it was mapped with this length, and the child's one thread writes no header now.
+                unsafe { growing_file::unmap(header, file::HEADER_BYTES) };
+            }
             self.end.store(file::HEADER_BYTES as u64, Ordering::Relaxed);
             self.sequence.store(0, Ordering::Relaxed);
             self.n_recorders.store(0, Ordering::Relaxed);
@@ -234,17 +243,11 @@ impl TraceFile {
             len: 0,
             command: process::command_line(&mut buffer),
         };
-        let start = self.map_header()?;
-        // SAFETY: the header is mapped, zero, and this function's alone until it is unmapped below.
+        let start = self.open_again()?.map(0, file::HEADER_BYTES)?;
+        // SAFETY: the header is mapped, zero, and this function's alone until it is stored below.
         header.write(unsafe { &mut *start.cast::<[u8; file::HEADER_BYTES]>() });
-        // SAFETY: it was mapped above, with this length, and the reference to it is gone.
-        unsafe { growing_file::unmap(start, file::HEADER_BYTES) };
+        self.header.store(start, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// Maps the file's header.
-    fn map_header(&self) -> Result<*mut u8, Errno> {
-        self.open_again()?.map(0, file::HEADER_BYTES)
     }
 
     /// Opens the file, for one part.
@@ -266,10 +269,9 @@ impl TraceFile {
     }
 
     fn with_header(&self, change: impl FnOnce(&MappedHeader)) {
-        if let Ok(start) = self.map_header() {
+        let start = self.header.load(Ordering::Relaxed);
+        if !start.is_null() {
             change(&MappedHeader(start));
-            // SAFETY: it was mapped above, with this length, and `change` is done with it.
-            unsafe { growing_file::unmap(start, file::HEADER_BYTES) };
         }
     }
 }

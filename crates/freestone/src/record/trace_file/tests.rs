@@ -213,3 +213,13 @@ fn a_file_that_took_the_name_is_left_alone() {
     recording.trace.finish();
     assert_eq!(fs::read(recording.file(0)).unwrap(), b"mine");
 }
+
+#[test]
+fn a_trace_whose_file_cannot_be_opened_any_more_says_so() {
+    let recording = Recording::begun("moved");
+    let moved = recording.folder.join("moved");
+    fs::rename(recording.file(0), &moved).unwrap();
+    assert!(recording.next_chunk(header(4096, 1)).is_none() && !recording.trace.is_on());
+    recording.trace.finish();
+    with_header(&moved, |header| assert_eq!(header.end, file::end::CUT_OFF));
+}
