@@ -2,7 +2,10 @@
 //!
 //! The macros take the place of the standard library's of the same names, which panic if the output cannot be written. What does not fit on standard
 //! error is dropped: there is no place left to say so. Of standard output the first error is kept. A reader that has gone is no error.
+//!
+//! Names of processes, functions and files are other people's: control characters in them, which could change the terminal, are escaped.
 
+use std::borrow::Cow;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
@@ -32,12 +35,23 @@ static ERROR: OnceLock<io::Error> = OnceLock::new();
 
 /// Writes `text` to standard output.
 pub(crate) fn to_stdout(text: Arguments<'_>) {
-    keep(io::stdout().write_fmt(text));
+    keep(io::stdout().write_all(printable(&text.to_string()).as_bytes()));
 }
 
 /// Writes `text` to standard error.
 pub(crate) fn to_stderr(text: Arguments<'_>) {
-    let _ = io::stderr().write_fmt(text);
+    let _ = io::stderr().write_all(printable(&text.to_string()).as_bytes());
+}
+
+/// A text in which control characters, but for the ends of lines and tabulators, are escaped.
+fn printable(text: &str) -> Cow<'_, str> {
+    let is_harmful = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    if !text.contains(is_harmful) {
+        return text.into();
+    }
+    let escaped =
+        |letter: char| if is_harmful(letter) { letter.escape_default().collect() } else { String::from(letter) };
+    text.chars().map(escaped).collect()
 }
 
 /// Keeps the error of what something else wrote to standard output.
@@ -62,5 +76,16 @@ pub(crate) fn status(status: ExitCode) -> ExitCode {
             if status == ExitCode::SUCCESS { ExitCode::from(UNWRITTEN) } else { status }
         }
         _ => status,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::printable;
+
+    #[test]
+    fn control_characters_are_escaped_and_lines_and_other_scripts_stay() {
+        assert_eq!(printable("two\n\tlines, ä"), "two\n\tlines, ä");
+        assert_eq!(printable("\u{1b}]0;title\u{7} \u{9b}31m\r"), "\\u{1b}]0;title\\u{7} \\u{9b}31m\\r");
     }
 }
