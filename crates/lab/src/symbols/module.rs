@@ -34,8 +34,9 @@ struct Function {
 }
 
 impl Module {
-    /// Reads a file; `None` if it is gone, or no ELF file.
+    /// Reads a file; `None` if it is gone, or no ELF file. A profile may name any path: a pipe, of which reading would not end, is not opened.
     pub(crate) fn load(path: &str) -> Option<Self> {
+        fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
         let data = fs::read(path).ok()?;
         let file = object::File::parse(&*data).ok()?;
         let segment = |segment: object::Segment<'_, '_>| {
@@ -120,4 +121,19 @@ fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
     let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
     let path = Path::new(DEBUG_FOLDER).join(format!("{first:02x}")).join(format!("{rest}.debug"));
     path.is_file().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Module;
+    use crate::process::scratch_file::ScratchFile;
+    use std::process::Command;
+
+    #[test]
+    fn a_pipe_is_no_module_and_is_not_waited_for() {
+        let pipe = ScratchFile::new("module-test");
+        assert!(Command::new("mkfifo").arg(pipe.path()).status().unwrap().success());
+        assert!(Module::load(pipe.path().to_str().unwrap()).is_none());
+        assert!(Module::load("/proc/self/exe").is_some());
+    }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use flate2::read::GzDecoder;
 use freestone_trace::chunk::Chunk;
-use freestone_trace::{Damage, Event, file};
+use freestone_trace::{Damage, Event, What, file};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
@@ -90,7 +90,8 @@ impl Recording {
             used_bytes += chunk.used_bytes() as u64;
             for event in chunk.events() {
                 match event {
-                    Ok(event) => stream.push(event),
+                    Ok(event) if is_possible(&event) => stream.push(event),
+                    Ok(_) => damage.push(Damage::Word),
                     // The cut goes through a word.
                     Err(_) if chunk.is_cut => {}
                     Err(reason) => damage.push(reason),
@@ -142,6 +143,17 @@ impl Recording {
             doubts.push(format!("{n} parts of the file are damaged ({first}): their events are missing"));
         }
         doubts
+    }
+}
+
+/// No block of a program is longer: addresses have 57 bits at most.
+const BYTES_MAX: u64 = 1 << 57;
+
+/// Whether a program can have done this: a block that it got has room in its memory.
+fn is_possible(event: &Event) -> bool {
+    match event.what {
+        What::Allocate { size, block, .. } | What::Resize { size, block, .. } => block == 0 || size <= BYTES_MAX,
+        What::Begin | What::Free { .. } | What::End => true,
     }
 }
 

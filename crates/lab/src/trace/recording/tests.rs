@@ -84,3 +84,17 @@ fn of_a_chunk_that_is_there_twice_one_is_read_and_a_part_of_it_is_no_damage() {
     }
     assert_eq!(joined(&[torn, behind]).doubts().len(), 1, "the only one");
 }
+
+#[test]
+fn a_block_that_no_memory_has_room_for_is_damage_unless_its_allocation_failed() {
+    let with_sizes = |size, block| {
+        let mut recording = small();
+        let what = What::Allocate { kind: Kind::C, size, align_log2: 0, block };
+        recording.streams[0].push(Event { thread: 0, time_us: 4, sequence: 1, ticket: None, what });
+        let read = Recording::read(&encode(&recording)).unwrap();
+        crate::trace::analysis::Analysis::of(&crate::trace::timeline::Timeline::of(&read));
+        (read.n_events(), read.doubts().len())
+    };
+    assert_eq!(with_sizes(u64::MAX, 0x100), (3, 1));
+    assert_eq!(with_sizes(u64::MAX, 0), (4, 0));
+}
