@@ -106,6 +106,14 @@ impl<const N: usize> SharedWords<N> {
         Err(ABSENT)
     }
 
+    /// Maps nothing.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn open_own(_path: &CStr) -> Result<&'static [AtomicU64; N], Errno> {
+        Err(ABSENT)
+    }
+
     /// Removes nothing.
     ///
     /// # Errors

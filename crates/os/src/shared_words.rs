@@ -6,7 +6,7 @@
 //!
 //! # Safety
 //! A mapping has room for all its words and is never unmapped in the process that made it, which `process` names. Whoever may write the file could shorten it, and so end the processes that map it:
-//! that is the user whose processes they are.
+//! that is the user whose processes they are, if the file was made here or opened by [`SharedWords::open_own`].
 
 use crate::growing_file::write_zeros;
 use crate::{Errno, process};
@@ -83,15 +83,29 @@ impl<const N: usize> SharedWords<N> {
         }
     }
 
-    /// Maps the words of the file at `path`, for reading only: a store to them faults.
+    /// Maps the words of the file at `path`, for reading only: a store to them faults. Another user's file may be shortened at any time, and then a load faults, too.
     ///
     /// # Errors
     /// The kernel's error; [`Errno::INVAL`] if the file is not regular, or not as long.
     pub fn open(path: &CStr) -> Result<&'static [AtomicU64; N], Errno> {
+        Self::open_if(path, |_| true)
+    }
+
+    /// As [`SharedWords::open`], only if the file is this process's user's: in a folder that all may write, anybody may have put it there.
+    ///
+    /// # Errors
+    /// As for [`SharedWords::open`]; [`Errno::INVAL`] if the file is another user's.
+    pub fn open_own(path: &CStr) -> Result<&'static [AtomicU64; N], Errno> {
+        // SAFETY: the call reads a number.
+        Self::open_if(path, |owner| owner == unsafe { libc::geteuid() })
+    }
+
+    fn open_if(path: &CStr, may_be_of: impl FnOnce(u32) -> bool) -> Result<&'static [AtomicU64; N], Errno> {
         let file = open(path, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
         let facts = fstat(&file)?;
         let is_regular = rustix::fs::FileType::from_raw_mode(facts.st_mode).is_file();
-        if !is_regular || u64::try_from(facts.st_size) != Ok((N * size_of::<u64>()) as u64) {
+        if !is_regular || !may_be_of(facts.st_uid) || u64::try_from(facts.st_size) != Ok((N * size_of::<u64>()) as u64)
+        {
             return Err(Errno::INVAL);
         }
         map(&file, ProtFlags::READ)

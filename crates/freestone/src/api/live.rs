@@ -177,7 +177,7 @@ enum Leftover {
 }
 
 fn leftover(path: &CStr) -> Leftover {
-    match SharedWords::open(path).map(live_page::process_of) {
+    match SharedWords::open_own(path).map(live_page::process_of) {
         Ok(Ok(number)) if number == process::id() || !process::is_running(number) => Leftover::OfGone,
         Ok(Ok(_)) => Leftover::OfAnother,
         _ => Leftover::None,

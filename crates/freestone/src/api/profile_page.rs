@@ -143,7 +143,8 @@ impl ProfilePage {
 
 /// Whether there is a page at `path`.
 fn is_page(path: &CStr) -> bool {
-    SharedWords::<PAGE_WORDS>::open(path).is_ok_and(|[magic, ..]| matches!(magic.load(Ordering::Relaxed), 0 | MAGIC))
+    SharedWords::<PAGE_WORDS>::open_own(path)
+        .is_ok_and(|[magic, ..]| matches!(magic.load(Ordering::Relaxed), 0 | MAGIC))
 }
 
 fn own_number() -> u64 {

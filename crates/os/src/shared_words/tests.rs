@@ -62,6 +62,19 @@ fn a_file_of_another_length_and_a_folder_are_refused() {
 }
 
 #[test]
+fn the_file_of_another_user_is_not_taken_for_an_own_one() {
+    let (file, text) = path("owner");
+    fs::write(&file, [0; 600 * 8]).unwrap();
+    assert!(SharedWords::<600>::open_own(&text).is_ok());
+    // Only root can give a file away.
+    if std::os::unix::fs::chown(&file, Some(65_534), None).is_ok() {
+        assert_eq!(SharedWords::<600>::open_own(&text).err(), Some(Errno::INVAL));
+        assert!(SharedWords::<600>::open(&text).is_ok());
+    }
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
 fn a_child_has_no_words_whatever_made_it() {
     let (_, text) = path("child");
     let words = SharedWords::<600>::none();
