@@ -68,7 +68,7 @@ pub struct Stats {
     /// The sum of the above.
     pub committed: u64,
     /// The part of `fragmented` that has no memory: OS pages of spans that were never carved into blocks, or that went back since. 0 where the kernel is
-    /// asked for memory ahead of need (options `prefault` and `thp=on`).
+    /// asked for memory ahead of need (options `prefault` and `thp=on`), may give it unasked (huge pages for all), or takes it back late (`purge=free`).
     pub uncarved: u64,
     /// The most pages that were in use, for metadata, or free with memory behind them at once. (Not span records, bitmaps and page map.)
     pub peak_committed: u64,

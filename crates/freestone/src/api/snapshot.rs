@@ -3,7 +3,7 @@
 //! Reads every thread's counters while the thread runs; [`Stats::settle`] makes the numbers add up. Takes the locks of the registry and of the page
 //! heap for a moment each, and holds none when it returns.
 
-use crate::config::{Prefault, Thp};
+use crate::config::{Prefault, Purge, Thp};
 use crate::shared::Shared;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::stats::live_page::CLASS_ROWS;
@@ -65,11 +65,15 @@ pub(super) fn take_classes<O: Os + 'static>(
     stats
 }
 
-/// What of small spans has no memory; none is known where the kernel is asked for memory ahead of need.
+/// What of small spans has no memory; none is known where the kernel may give memory ahead of need, or takes it back late. A sandbox may not let it be asked.
 fn uncarved_bytes<O: Os>(shared: &Shared<O>) -> u64 {
     let settings = shared.settings();
-    let is_ahead = settings.prefault() != Prefault::Off || settings.thp() == Thp::On;
-    if is_ahead { 0 } else { shared.pages.uncarved.bytes() }
+    let may_be_huge = match settings.thp() {
+        Thp::Auto => !settings.sandbox() && shared.os().gives_huge_pages_unasked(),
+        thp => thp == Thp::On,
+    };
+    let may_have_memory = may_be_huge || settings.prefault() != Prefault::Off || settings.purge() == Purge::Free;
+    if may_have_memory { 0 } else { shared.pages.uncarved.bytes() }
 }
 
 /// The blocks of a size class in all heaps.
