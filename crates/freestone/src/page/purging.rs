@@ -253,7 +253,7 @@ impl<O: Os> PageHeap<O> {
     #[must_use]
     pub(crate) fn stats_with_ages(&self) -> (PageStats, [u64; AGE_GROUPS]) {
         let (now, decay) = (self.now(), self.decay().unwrap_or(Millis::MAX));
-        let state = self.lock();
+        let mut state = self.lock();
         let mut bytes = [0; AGE_GROUPS];
         for (run, pages) in state.runs.dirty_by_age() {
             let group = purge_bound::age_group(now.age_of(run.dirty_since()), decay);

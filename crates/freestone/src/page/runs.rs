@@ -297,7 +297,7 @@ impl Runs {
     }
 
     /// Notes how many pages are in use, once those are free again that a placement took for a moment.
-    fn note_peaks(&mut self) {
+    pub(super) fn note_peaks(&mut self) {
         let in_use = self.in_use();
         self.peak = self.peak.max(in_use + self.counts.free_with_memory());
         self.peak_in_use = self.peak_in_use.max(in_use);

@@ -247,7 +247,9 @@ impl State {
     }
 
     /// The numbers, of which `ahead` are pages of runs ahead.
-    pub(super) fn stats(&self, purges: &Purges, ahead: Pages) -> PageStats {
+    pub(super) fn stats(&mut self, purges: &Purges, ahead: Pages) -> PageStats {
+        // Runs ahead come into use without the lock, so that the peak was not noted then.
+        self.runs.note_peaks();
         let pages = |kind| u64::from(self.runs.counts().of(kind).0);
         let ahead = u64::from(ahead.0).min(pages(Kind::Small));
         PageStats {
@@ -265,8 +267,7 @@ impl State {
             n_purges: purges.calls(),
             large_allocs: self.events.large_allocs,
             large_frees: self.events.large_frees,
-            // Runs ahead come into use without the lock, so that the peak was not noted then.
-            peak_pages: u64::from(self.runs.peak().max(self.in_use() + self.free_with_memory()).0),
+            peak_pages: u64::from(self.runs.peak().0),
             fresh_bytes: self.events.fresh_bytes - (ahead << PAGE_BYTES_LOG2),
         }
     }

@@ -111,6 +111,19 @@ fn runs_ahead_are_not_used_once_there_is_a_hard_limit_and_count_when_they_are_us
 }
 
 #[test]
+fn the_peak_that_was_said_stays_once_runs_that_were_ahead_are_free_again() {
+    let world = world_that_stays_dirty();
+    let pages = &world.shared.pages;
+    let mut ahead = RunsAhead::NONE;
+    let used: Vec<_> = (0..20).filter_map(|_| pages.allocate_span(&mut ahead, Pages(1), 32, Prefers::Dirty)).collect();
+    assert_eq!(pages.stats().peak_pages, 20);
+    used.into_iter().for_each(|run| pages.free(OwnedRun::taken(Extent::new(run.page(), Pages(1)))));
+    pages.purge();
+    assert_eq!((pages.stats().small_pages, pages.stats().peak_pages), (0, 20));
+    give_back(&world, &mut ahead);
+}
+
+#[test]
 fn what_goes_back_unused_did_not_come_out_fresh() {
     let world = world_that_stays_dirty();
     let mut ahead = RunsAhead::NONE;
