@@ -19,7 +19,7 @@ use crate::stats::live_page::{self, PAGE_WORDS, Words};
 use crate::thread::life::Threads;
 use core::ffi::CStr;
 use core::fmt::Write;
-use freestone_base::sync::{AtomicBool, AtomicU64, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicU64, Ordering, fence};
 use freestone_base::text::FixedText;
 use freestone_os::{Errno, Os, SharedWords, System, process};
 
@@ -134,7 +134,13 @@ impl LivePage {
         match created {
             Ok(words) => {
                 live_page::begin(words, process::id(), INTERVAL_MS);
-                Some(words)
+                fence(Ordering::SeqCst);
+                if self.is_on() {
+                    return Some(words);
+                }
+                // The process ends, and may have looked for the file before it was there.
+                let _ = SharedWords::<PAGE_WORDS>::remove(path);
+                None
             }
             Err(errno) => {
                 self.is_on.store(false, Ordering::Relaxed);
@@ -146,7 +152,10 @@ impl LivePage {
 
     /// Writes a last state and removes the file: the process ends. Where there is none yet, no thread makes one from now on.
     pub(super) fn end(&self, shared: &Shared<System>, threads: &Threads<System>) {
-        if self.is_on.swap(false, Ordering::Relaxed) && self.words.get().is_some() {
+        let was_on = self.is_on.swap(false, Ordering::Relaxed);
+        // Either this thread sees the file that another makes, or that thread sees that the page is off.
+        fence(Ordering::SeqCst);
+        if was_on && self.words.get().is_some() {
             self.update(shared, threads);
             if let Some(path) = path_of(shared.settings()).as_ref().and_then(c_path) {
                 let _ = SharedWords::<PAGE_WORDS>::remove(path);

@@ -1,4 +1,5 @@
 use super::*;
+use std::boxed::Box;
 use std::format;
 use std::string::{String, ToString};
 
@@ -53,4 +54,24 @@ fn a_page_at_the_default_path_comes_an_interval_later_and_in_a_sandbox_there_is_
     assert_eq!(begun(), (true, now_ms + u64::from(INTERVAL_MS)));
     settings.set(crate::config::key::SANDBOX, b"on").unwrap();
     assert!(!begun().0);
+}
+
+/// As if the process had ended between a thread's look at the page and its call.
+#[test]
+#[cfg_attr(miri, ignore = "asks the kernel")]
+fn a_thread_that_comes_after_the_end_leaves_no_file() {
+    let (shared, threads) = (Box::new(Shared::new(System)), Threads::new());
+    let file = std::env::temp_dir().join(format!("freestone-late-{}", process::id()));
+    set_path(shared.settings(), file.to_str().unwrap().as_bytes()).unwrap();
+    let page = LivePage::new();
+    page.begin(shared.settings(), || 0);
+    page.end(&shared, &threads);
+    page.update(&shared, &threads);
+    assert!(!file.exists());
+    let page = LivePage::new();
+    page.begin(shared.settings(), || 0);
+    page.update(&shared, &threads);
+    assert!(file.exists());
+    page.end(&shared, &threads);
+    assert!(!file.exists());
 }
