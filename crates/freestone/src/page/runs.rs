@@ -312,7 +312,11 @@ impl Runs {
     /// Makes all runs dirty that the kernel did not take back, so that they are offered to it once more.
     pub(super) fn end_stuck(&mut self, now: Moment) {
         let mut next = PageIndex(1);
-        while next < self.high_water() && self.record(next).n_pages() > Pages::ZERO {
+        // In most processes there are none, and no record is read.
+        while self.counts.of(Kind::Stuck) > Pages::ZERO
+            && next < self.high_water()
+            && self.record(next).n_pages() > Pages::ZERO
+        {
             let (run, record) = (self.run_at(next), self.record(next));
             next = run.end();
             if record.kind.get() == Kind::Stuck {
