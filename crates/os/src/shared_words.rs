@@ -47,13 +47,12 @@ impl<const N: usize> SharedWords<N> {
     /// The words, if there is a file of this process.
     #[must_use]
     pub fn get(&self) -> Option<&'static [AtomicU64; N]> {
-        let words = self.words.load(Ordering::Acquire);
         // In a child that was made by a raw system call, no handler has called `forget`.
-        if words.is_null() || self.process.load(Ordering::Relaxed) != process::id() {
+        if self.process.load(Ordering::Acquire) != process::id() {
             return None;
         }
-        // SAFETY: a mapping of `N` words of this process, which is never unmapped (`create`).
-        Some(unsafe { &*words })
+        // SAFETY: null, or a mapping of `N` words of this process, which is never unmapped (`create`).
+        unsafe { self.words.load(Ordering::Acquire).as_ref() }
     }
 
     /// Forgets the words, in a forked child, where they are not mapped. Its number may be its parent's, in another namespace.
@@ -72,7 +71,9 @@ impl<const N: usize> SharedWords<N> {
         let words = write_zeros(&file, 0..bytes).and_then(|()| map(&file, ProtFlags::READ | ProtFlags::WRITE));
         match words {
             Ok(words) => {
-                self.process.store(process::id(), Ordering::Relaxed);
+                // First: another thread that finds this process's number must not find the words of the one that made it.
+                self.forget();
+                self.process.store(process::id(), Ordering::Release);
                 self.words.store(ptr::from_ref(words).cast_mut(), Ordering::Release);
                 Ok(words)
             }
