@@ -47,6 +47,9 @@ const MAX_ENDS: u32 = 4;
 /// See [`MAX_ENDS`].
 const PERIOD_MS: u64 = 100;
 
+/// A sleep may seem to end so many milliseconds early: the clock is coarse.
+const COARSE_MS: u32 = 10;
+
 /// Whether the thread exists, and whether it should.
 pub(super) struct BackgroundThread {
     main: Main,
@@ -216,17 +219,23 @@ impl BackgroundThread {
                 None
             };
             let now_ms = shared.os().now_ms();
-            // A round may come a little early: clock and sleep are coarse.
-            if settings.report_ms().is_some_and(|ms| now_ms + u64::from(ms / 4) >= sampled_ms + u64::from(ms)) {
-                sampled_ms = now_ms;
+            let mut sample_in_ms = settings.report_ms().map(|ms| ms_to_sample(ms, sampled_ms, now_ms));
+            if sample_in_ms == Some(0) {
+                (sampled_ms, sample_in_ms) = (now_ms, settings.report_ms());
                 sample();
             }
             update();
-            let rounds = [check_ms, settings.report_ms(), live_ms(settings), profile_control::round_ms(settings)];
+            let rounds = [check_ms, sample_in_ms, live_ms(settings), profile_control::round_ms(settings)];
             let step_ms = rounds.into_iter().flatten().min();
             pages.sleep(seen, step_ms, || threads.has_spare());
         }
     }
+}
+
+/// Milliseconds at `now_ms` until the sample after that of `sampled_ms`, of samples every `ms`; 0: it is time for it.
+fn ms_to_sample(ms: u32, sampled_ms: u64, now_ms: u64) -> u32 {
+    let left_ms = (sampled_ms + u64::from(ms)).saturating_sub(now_ms).min(u64::from(ms)) as u32;
+    if left_ms <= COARSE_MS.min(ms / 4) { 0 } else { left_ms }
 }
 
 /// Milliseconds between two states of the page of statistics, if there is one.

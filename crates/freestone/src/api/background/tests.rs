@@ -43,6 +43,24 @@ fn it_is_due_in_a_program_of_one_thread_if_samples_are_reported() {
 }
 
 #[test]
+fn samples_are_as_far_apart_as_the_option_says_whatever_else_the_thread_does() {
+    for (ms, round_ms) in [(5000, 250), (300, 250), (50, 250), (50, 50), (1, 1)] {
+        let (mut now_ms, mut sampled_ms) = (100_000, 0);
+        assert_eq!(ms_to_sample(ms, sampled_ms, now_ms), 0, "the first one is at once");
+        for _ in 0..20 {
+            (sampled_ms, now_ms) = (now_ms, now_ms + u64::from(ms.min(round_ms)));
+            while ms_to_sample(ms, sampled_ms, now_ms) > 0 {
+                now_ms += u64::from(ms_to_sample(ms, sampled_ms, now_ms).min(round_ms));
+            }
+            assert_eq!(now_ms - sampled_ms, u64::from(ms), "every {ms} ms, in rounds of {round_ms} ms");
+        }
+    }
+    assert_eq!(ms_to_sample(5000, 100_000, 104_991), 0, "a clock that is a little late");
+    assert_eq!(ms_to_sample(5000, 100_000, 104_989), 11);
+    assert_eq!(ms_to_sample(5000, 100_000, 90_000), 5000, "a clock that goes back");
+}
+
+#[test]
 #[cfg_attr(miri, ignore = "starts a thread by the C library")]
 fn it_is_started_once_and_joined_when_too_few_threads_are_left() {
     let (shared, thread) = (shared_with("auto"), BackgroundThread::new(idle));
