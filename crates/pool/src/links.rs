@@ -133,7 +133,8 @@ impl<'m> Links<'m> {
     }
 
     /// Pops free blocks from any list. Returns 0 only if every head is still what it was when its list was found empty: tags make
-    /// each head unique, so there was a moment at which all lists were empty.
+    /// each head unique, so there was a moment at which all lists were empty. (A list whose head names no block is empty, also if a write past
+    /// the last block put that there.)
     ///
     /// The loads here are relaxed, because the acquire of [`Links::pop`] lies between them: whatever made a later list empty happened before its
     /// head was popped from, so the second round sees every push that happened before that.
@@ -148,7 +149,7 @@ impl<'m> Links<'m> {
                 }
             }
             let is_as_seen = |(near, head): (usize, &u64)| self.head(list + near).load(Ordering::Relaxed) == *head;
-            if seen.iter().all(|head| *head as u32 == KEPT) && seen.iter().enumerate().all(is_as_seen) {
+            if seen.iter().enumerate().all(is_as_seen) {
                 return 0;
             }
         }

@@ -224,7 +224,8 @@ impl<F: Fallback> SharedPool<'_, F> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Exhausted`]: no block is left, and the fallback has none. Free blocks in other threads' magazines are not used.
+    /// [`Error::Exhausted`]: no block is left, and the fallback has none. Free blocks in other threads' magazines are not used, nor are those behind a
+    /// link that was overwritten ([`SharedPool::check`] finds it).
     #[inline]
     pub fn allocate(&self) -> Result<NonNull<u8>, Error> {
         match self.take_one() {

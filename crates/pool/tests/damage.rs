@@ -95,6 +95,24 @@ fn a_wrong_link_of_a_shared_pool_is_found() {
     assert!(damage(first, index(first) as u32 + 1).is_err(), "a circle");
 }
 
+/// A write past the last block makes the first link name no block, and so, once its block was popped, the head of the list.
+#[test]
+fn a_wrong_link_of_a_shared_pool_lets_no_allocation_search_for_ever() {
+    let memory = Memory::new(SHAPE.shared_region_bytes(), 0xA5);
+    let mut pool = memory.shared(SHAPE);
+    let blocks: Vec<_> = (0..COUNT).map(|_| pool.allocate().unwrap()).collect();
+    // SAFETY: given back once.
+    unsafe { pool.deallocate(blocks[0]) }.unwrap();
+    // SAFETY: behind the blocks lie the links.
+    let links = unsafe { blocks[COUNT - 1].byte_add(SHAPE.spacing()) };
+    // SAFETY: inside the memory; the pool is not at work.
+    unsafe { links.write_bytes(0x41, 4) };
+    assert_eq!(pool.allocate(), Ok(blocks[0]));
+    let exhausted = Err(Error::Exhausted { count: COUNT, block_bytes: 48 });
+    assert_eq!((pool.allocate(), pool.magazine().allocate_zeroed()), (exhausted, exhausted));
+    assert!(matches!(pool.check(), Err(Error::Damaged { .. })));
+}
+
 /// A reused block is cleared, also in memory that began as zeros; a fresh one need not be.
 #[test]
 fn a_zeroed_block_of_a_shared_pool_is_zero_when_it_is_reused() {
