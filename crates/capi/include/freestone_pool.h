@@ -64,8 +64,8 @@ enum {
     FREESTONE_POOL_EXHAUSTED = 107,         /* all `limit` blocks of `value` bytes are in use */
     FREESTONE_POOL_FOREIGN = 108,           /* `address` is not that of a block of this pool */
     FREESTONE_POOL_INTERIOR = 109,          /* `address` is inside `block` of `value` bytes */
-    FREESTONE_POOL_DOUBLE_FREE = 110,       /* `block` of `value` bytes is free already */
-    FREESTONE_POOL_NEVER_ALLOCATED = 111,   /* `block` of `value` bytes was never allocated */
+    FREESTONE_POOL_DOUBLE_FREE = 110,       /* `block` of `value` bytes, at `address`, is free already */
+    FREESTONE_POOL_NEVER_ALLOCATED = 111,   /* `block` of `value` bytes, at `address`, was never allocated */
     FREESTONE_POOL_IN_USE = 112,            /* `value` blocks are in use, the first at `block` */
     FREESTONE_POOL_DAMAGED = 113,           /* the bookkeeping of `block` was overwritten */
     FREESTONE_POOL_NO_MEMORY = 114,         /* the library has no `value` bytes */

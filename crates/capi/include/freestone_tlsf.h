@@ -141,8 +141,8 @@ FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 freestone_error_t freestone_tlsf_last_error(const freestone_tlsf_t *heap) FREESTONE_NOTHROW;
 
 /*
- * Writes the message of an error of a TLSF heap, such as "double free of 0x7f00: the block of 48 bytes is free already", into `buffer` as snprintf
- * does: cut to `size` - 1 bytes and ended by a zero. Returns the length of the whole message. `buffer` may be NULL if `size` is 0.
+ * Writes the message of an error of a TLSF heap, such as "0x7f00 is in no region of this heap: free it where it was allocated", into `buffer` as
+ * snprintf does: cut to `size` - 1 bytes and ended by a zero. Returns the length of the whole message. `buffer` may be NULL if `size` is 0.
  */
 FREESTONE_ATTR_NONNULL(1)
 size_t freestone_tlsf_error_text(const freestone_error_t *error, char *buffer, size_t size) FREESTONE_NOTHROW;

@@ -111,10 +111,7 @@ impl fmt::Display for Error {
                 write!(out, "region of {bytes} bytes is too small: this shape needs {least}")
             }
             Self::Exhausted { count, block_bytes } => {
-                write!(
-                    out,
-                    "all {count} blocks of {block_bytes} bytes are in use: free one, or give the pool a fallback"
-                )
+                write!(out, "all {count} blocks of {block_bytes} bytes are in use: free one, or make a larger pool")
             }
             Self::Foreign { address } => {
                 write!(out, "{address:#x} is no block of this pool: it came from elsewhere")

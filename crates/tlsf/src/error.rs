@@ -33,7 +33,7 @@ pub enum Error {
         /// The least length that is accepted.
         least: usize,
     },
-    /// The region is longer than the lists of this type of heap can hold.
+    /// The region is longer than the lists of this type of heap can hold: the type's parameter `FIRST` says how much that is.
     RegionTooLarge {
         /// Length of the region.
         bytes: usize,
@@ -54,7 +54,7 @@ pub enum Error {
         /// Start of the region it overlaps.
         other: usize,
     },
-    /// The heap has as many regions as its type allows.
+    /// The heap has as many regions as its type allows: the parameter `REGIONS`.
     TooManyRegions {
         /// The number of regions that the heap's type has room for.
         most: usize,
@@ -78,7 +78,7 @@ pub enum Error {
         /// The alignment given.
         align: usize,
     },
-    /// The request is larger than any block that this type of heap can hold.
+    /// The request is larger than any block that this type of heap can hold: the type's parameter `FIRST` says how much that is.
     TooLarge {
         /// Bytes requested.
         bytes: usize,
@@ -140,10 +140,7 @@ impl fmt::Display for Error {
                 write!(out, "region of {bytes} bytes is too small: give at least {least}, in steps of 16")
             }
             Self::RegionTooLarge { bytes, most } => {
-                write!(
-                    out,
-                    "region of {bytes} bytes: the lists of this heap end at {most}; split the region or raise FIRST"
-                )
+                write!(out, "region of {bytes} bytes: the lists of this heap end at {most}; split the region")
             }
             Self::RegionTooLow { address, least } => {
                 write!(out, "region at {address:#x} is too low: give memory that begins at {least:#x} or above")
@@ -155,7 +152,7 @@ impl fmt::Display for Error {
                 )
             }
             Self::TooManyRegions { most } => {
-                write!(out, "this heap already has {most} regions, its maximum: raise REGIONS in its type")
+                write!(out, "this heap already has {most} regions, its maximum: remove one, or grow one")
             }
             Self::NoSuchRegion { address } => write!(
                 out,
@@ -167,10 +164,7 @@ impl fmt::Display for Error {
             Self::ZeroSize => write!(out, "a block of 0 bytes was requested: request at least 1"),
             Self::BadAlignment { align } => write!(out, "alignment {align} is not a power of two: use 1, 2, 4, 8, ..."),
             Self::TooLarge { bytes, most } => {
-                write!(
-                    out,
-                    "{bytes} bytes were requested: no block of this type of heap can exceed {most}; raise FIRST"
-                )
+                write!(out, "{bytes} bytes were requested: no block of this type of heap can exceed {most}")
             }
             Self::Exhausted { bytes, align } => {
                 write!(out, "no free block holds {bytes} bytes aligned to {align}: free blocks or add a region")

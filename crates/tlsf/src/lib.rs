@@ -3,8 +3,9 @@
 //! Free blocks are in lists by size: each power of two is divided into 32 lists. Two levels of bitmaps say which lists are not empty, and
 //! two bit scans find a list in which every block fits. [`Tlsf::allocate`] and [`Tlsf::deallocate`] therefore run in a bounded number of
 //! instructions, whatever happened before, as a control loop, an audio callback or a game frame requires. A used block costs 8 bytes
-//! of header; rounding adds less than 5/32 of the request and less than 512 bytes. The crate needs no operating system and no
-//! standard library, does not panic, supports any power-of-two alignment, and runs on 32 and 64 bits.
+//! of header; with that it is rounded up to a multiple of 16 bytes, 32 at least, and may be 16 bytes longer, or longer by less than 5/32 and less than
+//! 512 bytes. The crate needs no operating system and no standard library, does not panic, supports any power-of-two alignment, and runs on 32 and 64
+//! bits.
 //!
 //! ```
 //! use core::mem::MaybeUninit;

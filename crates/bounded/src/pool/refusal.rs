@@ -100,3 +100,6 @@ impl Refusal {
 pub fn describe(error: FreestoneError, out: &mut dyn fmt::Write) -> Option<fmt::Result> {
     Some(write!(out, "{}", Refusal::from_c(error)?))
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,3 +57,6 @@ fn from_c(error: FreestoneError) -> Option<Error> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;
