@@ -2,7 +2,7 @@
 //! and maps unmapped ones again.
 //!
 //! Clean runs stay mapped: they cost nothing but address space. Where that is limited (`ulimit -v`) they are unmapped when the kernel refuses
-//! more, longest run first, and mapped again when they are needed. An unmapped run is called *reserved*.
+//! more, longest run first, and mapped again when they are needed, also those between clean ones that are too short. An unmapped run is called *reserved*.
 
 use crate::page::page_heap::PageHeap;
 use crate::page::policy::growth;
@@ -21,17 +21,18 @@ impl<O: Os> PageHeap<O> {
         })
     }
 
-    /// Commits `pages` of a reserved run that is long enough. Where another part of the program has mapped something, they are given up, and the
-    /// next run is tried.
+    /// Makes a clean run of at least `pages` of a reserved run that is long enough, or of reserved and clean runs beside each other that are long enough
+    /// together. Where another part of the program has mapped something, pages are given up, and the next runs are tried.
     fn map_again(&self, state: &mut State, pages: Pages) -> Option<()> {
-        loop {
-            let page = state.runs.find_reserved(pages)?;
-            match self.commit_reserved(state, Extent::new(page, pages)) {
-                Ok(()) => return Some(()),
-                Err(Errno::EXIST) => {}
+        while state.runs.find_clean(pages).is_none() {
+            let whole = state.runs.find_reserved(pages).map(|page| Extent::new(page, pages));
+            let part = whole.or_else(|| state.runs.find_gap(pages))?;
+            match self.commit_reserved(state, part) {
+                Ok(()) | Err(Errno::EXIST) => {}
                 Err(_) => return None,
             }
         }
+        Some(())
     }
 
     /// Unmaps clean runs, the longest first, until `pages` are unmapped or none is left. `None` if there was nothing to unmap.

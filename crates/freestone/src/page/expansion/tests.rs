@@ -208,3 +208,24 @@ fn no_more_clean_runs_are_unmapped_than_a_block_needs() {
     assert_eq!(stats.reserved_pages, 6 * 16);
     world.check().unwrap();
 }
+
+/// A hole that was unmapped, and a clean one beside it: a block that fits in neither takes both, and not new address space.
+#[test]
+fn unmapped_and_clean_holes_beside_each_other_serve_one_block() {
+    let world = World::hardened(4096, "off");
+    let [first, second, _wall] = [(); 3].map(|()| take(&world, 16).unwrap());
+    let free = |run: Run| world.shared.pages.free(OwnedRun::taken(Extent::new(run.page, run.pages)));
+    take(&world, world.shared.pages.inspect(|state| state.runs.clean_tail()).0);
+    free(first);
+    world.shared.pages.purge();
+    world.os().limit_committed(world.os().committed_bytes());
+    assert!(take(&world, 17).is_none());
+    assert_eq!(world.shared.pages.stats().reserved_pages, 16);
+    free(second);
+    world.shared.pages.purge();
+    world.os().limit_committed(world.os().committed_bytes() + 64 * MIB);
+    let before = high_water(&world);
+    assert_eq!(take(&world, 24).unwrap().page, first.page);
+    assert_eq!((high_water(&world), world.shared.pages.stats().reserved_pages), (before, 0));
+    world.check().unwrap();
+}

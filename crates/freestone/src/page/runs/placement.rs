@@ -45,6 +45,27 @@ impl Runs {
         self.reserved.find(&self.records, pages)
     }
 
+    /// The first reserved run in a row of clean and reserved runs that have `pages` together; as much of it as is needed, if it ends the row. No clean run
+    /// has so many.
+    pub(in crate::page) fn find_gap(&self, pages: Pages) -> Option<Extent> {
+        if self.counts.of(Kind::Reserved) == Pages::ZERO {
+            return None;
+        }
+        let (mut row, mut gap) = (Pages::ZERO, None);
+        self.iter().find_map(|(run, record)| {
+            match record.kind.get() {
+                Kind::Reserved => gap = gap.or(Some(Extent::new(run.first, run.pages.min(pages.saturating_sub(row))))),
+                Kind::Clean => {}
+                _ => {
+                    (row, gap) = (Pages::ZERO, None);
+                    return None;
+                }
+            }
+            row += run.pages;
+            gap.filter(|_| row >= pages)
+        })
+    }
+
     /// A clean run out of the list with the longest.
     pub(in crate::page) fn longest_clean(&self) -> Option<Extent> {
         self.clean.longest(&self.records).next().map(|(page, pages)| Extent::new(page, pages))
