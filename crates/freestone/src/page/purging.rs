@@ -159,11 +159,13 @@ impl<O: Os> PageHeap<O> {
     /// Purges runs without the lock, and puts them back.
     fn purge_taken<'a>(&'a self, state: StateGuard<'a>, runs: &mut [Option<Taken>], now: Moment) -> StateGuard<'a> {
         drop(state);
-        let gone = self.purge_memory(runs.iter().flatten().map(|taken| &taken.run));
+        // Another thread may set the option meanwhile.
+        let how = self.settings.purge();
+        let gone = self.purge_memory(runs.iter().flatten().map(|taken| &taken.run), how);
         for (at, taken) in runs.iter_mut().flatten().enumerate() {
             let has_gone = gone >> at & 1 == 1;
             self.purges.count(has_gone, taken.bytes);
-            if has_gone && self.settings.purge() == Purge::DontNeed && self.os.purge_zeroes() {
+            if has_gone && how == Purge::DontNeed && self.os.purge_zeroes() {
                 taken.is_huge = taken.is_huge && !self.forget_huge_pages(&taken.run);
                 taken.kind = Kind::Clean;
             }

@@ -143,21 +143,21 @@ impl<O: Os> PageHeap<O> {
         let _ = unsafe { self.os.prefault(self.start(tail), tail.bytes(), Prefault::Populate) };
     }
 
-    /// Gives the memory of at most [`RUNS_AT_ONCE`] runs back, without the lock. Returns a bit for each that the kernel took, the lowest for the first.
-    pub(super) fn purge_memory<'r>(&self, runs: impl Iterator<Item = &'r PurgingRun>) -> u32 {
+    /// Gives the memory of at most [`RUNS_AT_ONCE`] runs back as `how` says, without the lock. Returns a bit for each that the kernel took, the lowest for the first.
+    pub(super) fn purge_memory<'r>(&self, runs: impl Iterator<Item = &'r PurgingRun>, how: Purge) -> u32 {
         let (mut ranges, mut n) = ([MemoryRange::EMPTY; RUNS_AT_ONCE], 0);
         for (place, run) in ranges.iter_mut().zip(runs) {
             *place = MemoryRange { start: self.start(run.extent()), bytes: run.extent().bytes() };
             n += 1;
         }
         // SAFETY: The runs were dirty, hence mapped and free, and were taken out for this thread to purge.
-        unsafe { self.purge_ranges(ranges.get(..n).unwrap_or_default()) }
+        unsafe { self.purge_ranges(ranges.get(..n).unwrap_or_default(), how) }
     }
 
     /// Gives memory inside small spans of the caller's back, and forgets what was collected for that.
     pub(crate) fn purge_inside(&self, stretches: &mut EmptyStretches<'_>) {
         // SAFETY: The stretches lie in spans in use, so they are mapped; they are made of whole OS pages, and no block in them is out.
-        let gone = unsafe { self.purge_ranges(stretches.ranges()) };
+        let gone = unsafe { self.purge_ranges(stretches.ranges(), self.settings.purge()) };
         for (at, range) in stretches.ranges().iter().enumerate() {
             let has_gone = gone >> at & 1 == 1;
             self.purges.count(has_gone, range.bytes);
@@ -170,16 +170,16 @@ impl<O: Os> PageHeap<O> {
         stretches.clear();
     }
 
-    /// Gives at most 32 ranges back as the option `purge` says, [`PIECE_MOST`] with a call. Returns a bit for each that the kernel took, the lowest for the
+    /// Gives at most 32 ranges back as `how` says, [`PIECE_MOST`] with a call. Returns a bit for each that the kernel took, the lowest for the
     /// first.
     ///
     /// # Safety
     /// - The ranges are mapped, made of whole OS pages, and their contents are not needed.
     #[cold]
-    unsafe fn purge_ranges(&self, ranges: &[MemoryRange]) -> u32 {
+    unsafe fn purge_ranges(&self, ranges: &[MemoryRange], how: Purge) -> u32 {
         let (mut left, mut at, mut gone) = (ranges, 0, 0);
         while let Some(&first) = left.first() {
-            let n = match self.settings.purge() {
+            let n = match how {
                 // SAFETY: The ranges are mapped, made of whole OS pages, and their contents are not needed, by this function's contract.
                 Purge::DontNeed => unsafe { self.os.purge_first(self.for_one_call(left)) },
                 // SAFETY: As above.

@@ -219,6 +219,19 @@ fn what_was_purged_lazily_does_not_make_every_free_a_system_call() {
     world.check().unwrap();
 }
 
+/// What the kernel was asked for says whether the memory is zero, not what the option says when it comes back.
+#[test]
+fn memory_that_is_purged_lazily_is_not_zero_if_the_option_is_set_meanwhile() {
+    let world = World::hardened(4096, "off");
+    world.set(key::PURGE, "free");
+    let heap = dirty_mib(&world, 2);
+    while_a_purge_is_held(&world, |_| {
+        world.set(key::PURGE, "dontneed");
+        world.os().hold_slow_calls(false);
+    });
+    assert!(!heap.allocate(2 * MIB, 1).zero, "the kernel may not have taken it yet");
+}
+
 /// As after a process has unlocked its memory: while that is locked, it is not taken back.
 #[test]
 fn what_the_kernel_would_not_take_back_is_offered_again_by_a_purge_that_is_asked_for() {
