@@ -130,14 +130,10 @@ pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<
         // A word that is no level is reported as that, not as too late.
         return Harden::of_word(value.as_bytes()).and(Err(Mistake::TooLate));
     }
-    let settings = shared.settings();
-    let before = settings.get(index);
-    settings.set(index, value.as_bytes())?;
-    if matches!(index, key::LIMIT | key::LIMIT_HARD) && settings.get(index) < shared.pages.limited_bytes() {
-        settings.store(index, before);
-        return Err(Mistake::BelowUse);
+    if matches!(index, key::LIMIT | key::LIMIT_HARD) {
+        return shared.pages.set_limit(index, Settings::number(index, value.as_bytes())?);
     }
-    Ok(())
+    shared.settings().set(index, value.as_bytes())
 }
 
 /// The value of the option `name` as a number (see [`Settings::get`]); `None` if there is no such option.

@@ -322,12 +322,7 @@ impl Settings {
     /// # Errors
     /// There is no such option, or the value is not of its unit or outside its bounds; nothing has changed then.
     pub fn set(&self, index: usize, value: &[u8]) -> Result<(), Mistake> {
-        let spec = OPTIONS.get(index).ok_or(Mistake::UnknownKey)?;
-        let number = parse::value(spec.unit, value)?;
-        let is_number = !matches!(spec.unit, Unit::Words(_) | Unit::Path);
-        if is_number && !(spec.bounds.0..=spec.bounds.1).contains(&number) {
-            return Err(Mistake::OutOfRange);
-        }
+        let number = Self::number(index, value)?;
         self.store(index, number);
         if index == key::PROFILE {
             if let Some(profile) = PROFILES.get(number) {
@@ -335,6 +330,20 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// The number that the text `value` says for the option `index` of [`OPTIONS`].
+    ///
+    /// # Errors
+    /// As for [`set`](Self::set).
+    pub(crate) fn number(index: usize, value: &[u8]) -> Result<usize, Mistake> {
+        let spec = OPTIONS.get(index).ok_or(Mistake::UnknownKey)?;
+        let number = parse::value(spec.unit, value)?;
+        let is_number = !matches!(spec.unit, Unit::Words(_) | Unit::Path);
+        if is_number && !(spec.bounds.0..=spec.bounds.1).contains(&number) {
+            return Err(Mistake::OutOfRange);
+        }
+        Ok(number)
     }
 
     /// Stores the value of option `index` as a number, without checking it.

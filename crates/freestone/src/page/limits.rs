@@ -1,5 +1,6 @@
 //! Limits: enforced before memory is handed out (`policy::limit` decides).
 
+use crate::config::Mistake;
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::policy::limit::{GROUP_LOOKUP_PAGES, Limits, soft_limit_of_group};
 use crate::page::state::State;
@@ -98,8 +99,25 @@ impl<O: Os> PageHeap<O> {
     /// Bytes that count against the limits now.
     #[must_use]
     pub(crate) fn limited_bytes(&self) -> usize {
-        let state = self.lock();
+        self.limited_now(&self.lock())
+    }
+
+    /// As [`limited_bytes`](Self::limited_bytes), of a thread that has the lock.
+    fn limited_now(&self, state: &State) -> usize {
         state.in_use().saturating_add(state.free_with_memory()).to_bytes().0 + self.beside_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Sets the limit that is option `index`. Under the lock, so that no thread allocates meanwhile, and none finds a limit that is refused.
+    ///
+    /// # Errors
+    /// More than `bytes` count against it now; nothing has changed then.
+    pub(crate) fn set_limit(&self, index: usize, bytes: usize) -> Result<(), Mistake> {
+        let state = self.lock();
+        if bytes < self.limited_now(&state) {
+            return Err(Mistake::BelowUse);
+        }
+        self.settings.store(index, bytes);
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::World;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn a_name_ends_at_the_first_equals_sign() {
@@ -82,4 +83,24 @@ fn a_path_that_is_too_long_is_a_mistake_at_the_start() {
     assert_eq!(set_at_start(&settings, b"report", &path), Err(Mistake::OutOfRange));
     assert_eq!(set_at_start(&settings, b"REPORT", b"/tmp/report"), Ok(()));
     assert_eq!(set_at_start(&settings, b"reports", b"/tmp/report"), Err(Mistake::UnknownKey));
+}
+
+#[test]
+fn no_thread_finds_a_limit_that_is_refused() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    assert!(!heap.allocate(8 << 20, 1).start.is_null());
+    let shared = &world.shared;
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..200_000 {
+                assert_eq!(set(shared, "limit_hard", "4m"), Err(Mistake::BelowUse));
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
+        while !is_done.load(Ordering::Relaxed) {
+            assert_eq!(shared.settings().limit_hard_bytes(), None);
+        }
+    });
 }
