@@ -44,6 +44,15 @@ fn the_background_thread_is_scheduled_like_the_first_thread_whichever_thread_sta
 }
 
 #[test]
+fn a_child_of_a_raw_system_call_ends_a_background_thread_that_it_does_not_have() {
+    if emulated("qemu's threads are not the program's") {
+        return;
+    }
+    let program = Program::new("background.c", Way::Archive);
+    expect_silent(program.command().arg("raw_child").env("FREESTONE_BACKGROUND", "on"), Way::Archive);
+}
+
+#[test]
 fn a_signal_handler_that_allocates_during_the_first_malloc_of_a_process_or_a_thread_returns() {
     if emulated("an emulator does not stop after every instruction") || is_musl() {
         return;

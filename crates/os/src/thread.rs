@@ -28,6 +28,8 @@ const RUNNING: u32 = 2;
 pub struct Joinable {
     state: AtomicU32,
     handle: UnsafeCell<MaybeUninit<Handle>>,
+    /// The process that the thread is in, from before the state is running.
+    process: AtomicU32,
 }
 
 // SAFETY: only the thread that moved the state to busy accesses the handle; the moves release and acquire.
@@ -37,7 +39,7 @@ impl Joinable {
     /// No thread.
     #[must_use]
     pub const fn new() -> Self {
-        Self { state: AtomicU32::new(NONE), handle: UnsafeCell::new(MaybeUninit::uninit()) }
+        Self { state: AtomicU32::new(NONE), handle: UnsafeCell::new(MaybeUninit::uninit()), process: AtomicU32::new(0) }
     }
 
     /// Starts `main` as a thread with every signal blocked and a stack of `stack_bytes`. Keeps `errno`. `false` if it cannot be
@@ -50,15 +52,19 @@ impl Joinable {
         // SAFETY: this thread moved the state to busy, so no other accesses the handle.
         let is_started = threads::start(unsafe { &mut *self.handle.get() }, main, stack_bytes);
         process::set_errno(errno);
+        self.process.store(process::id().cast_unsigned(), Ordering::Relaxed);
         self.state.store(if is_started { RUNNING } else { NONE }, Ordering::Release);
         is_started
     }
 
     /// Waits until the thread has ended, with cancellation of the calling thread put off. Keeps `errno`. Nothing if there is no thread, or another
-    /// thread is joining it.
+    /// thread is joining it. A child that a raw system call made, which has no such thread, forgets it.
     pub fn join(&self) {
         if self.state.compare_exchange(RUNNING, BUSY, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return;
+        }
+        if self.process.load(Ordering::Relaxed) != process::id().cast_unsigned() {
+            return self.forget();
         }
         let errno = process::errno();
         // SAFETY: this thread moved the state from running to busy, and `spawn` initialised the handle before it stored running.
@@ -69,7 +75,7 @@ impl Joinable {
         self.state.store(NONE, Ordering::Release);
     }
 
-    /// Forgets the thread in a forked child, where it does not exist.
+    /// Forgets the thread in a child, where it does not exist.
     pub fn forget(&self) {
         self.state.store(NONE, Ordering::Relaxed);
     }

@@ -251,6 +251,24 @@ static void scheduling(void) {
     EXPECT(pthread_join(thread, NULL) == 0);
 }
 
+/* A child that a raw system call made, for which no handler ran, has no background thread, and waits for none. */
+static void raw_child(void) {
+    allocates();
+    int own;
+    wait_until_there(&own);
+    pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    EXPECT(child >= 0);
+    if (child == 0) {
+        alarm(10);
+        EXPECT(freestone_option_set("background", "off") == 0);
+        EXPECT(freestone_option_set("background", "on") == 0);
+        allocates();
+        _exit(0);
+    }
+    int status;
+    EXPECT(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 #if defined __x86_64__ && defined __GLIBC__
 /* A signal handler allocates after one step or another of the first `malloc`: the processor stops after every instruction. To be run with
    `background=off`, because a thread that is started meanwhile cannot handle the signal. */
@@ -381,6 +399,8 @@ int main(int argc, char **argv) {
         follows_the_option();
     } else if (!strcmp(part, "scheduling")) {
         scheduling();
+    } else if (!strcmp(part, "raw_child")) {
+        raw_child();
     } else if (!strcmp(part, "interrupted")) {
         interrupted_everywhere(0);
     } else if (!strcmp(part, "interrupted_thread")) {
