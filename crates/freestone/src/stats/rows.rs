@@ -33,7 +33,8 @@ pub struct ClassStats {
 
 impl ClassStats {
     /// Whether there is anything to say: a thread that allocates the first block of the class may have others at hand before it has counted that one.
-    pub(crate) fn has_figures(&self) -> bool {
+    #[must_use]
+    pub fn has_figures(&self) -> bool {
         self.n_allocations != 0 || self.cached != 0
     }
 

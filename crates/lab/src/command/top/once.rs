@@ -96,7 +96,7 @@ fn print_text(state: &LiveState, title: &str, end: Option<&str>) {
     rows.push(vec!["live in 4 KiB of resident".into(), quantity::bytes(stats.density() as f64)]);
     table::print(&header, &rows, 1);
     let header = ["block size", "live", "blocks", "cached", "allocations", "frees", "remote frees"].map(str::to_owned);
-    let used = state.classes.iter().filter(|row| row.n_allocations > 0);
+    let used = state.classes.iter().filter(|row| row.has_figures());
     let rows: Vec<_> = used
         .map(|row| {
             let size = if row.block_bytes == 0 { "large".into() } else { row.block_bytes.to_string() };

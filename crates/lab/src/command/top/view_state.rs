@@ -140,7 +140,7 @@ impl ViewState {
 }
 
 fn class_rows(state: &LiveState, rates: &Rates) -> Vec<Row> {
-    let used = state.classes.iter().enumerate().filter(|(_, row)| row.n_allocations > 0);
+    let used = state.classes.iter().enumerate().filter(|(_, row)| row.has_figures());
     used.map(|(class, row)| {
         let is_large = row.block_bytes == 0;
         let rate = rates.by_class.get(class).copied().unwrap_or(0.0);
