@@ -65,6 +65,9 @@ unsafe impl<F: Send> Send for SharedPool<'_, F> {}
 unsafe impl<F: Sync> Sync for SharedPool<'_, F> {}
 
 impl<'m> SharedPool<'m> {
+    /// The most blocks of a shared pool.
+    pub const MOST_BLOCKS: usize = MOST_BLOCKS;
+
     /// Makes a pool in `region`, of which it uses [`Shape::shared_region_bytes`]. Writes the links, 4 bytes per block, and the heads
     /// of the lists, but not the blocks.
     ///

@@ -170,7 +170,8 @@ impl Plan {
         let region = align::checked_up(size_of::<Pool>(), align);
         let too_large = Refusal::Of(Error::TooLarge { block_bytes: block_size, count });
         let region = region.ok_or(too_large)?;
-        let bytes = region.checked_add(blocks).ok_or(too_large)?;
+        // No memory is longer than the largest distance.
+        let bytes = region.checked_add(blocks).filter(|&bytes| isize::try_from(bytes).is_ok()).ok_or(too_large)?;
         Ok(Self { shape, is_shared, align, region, bytes })
     }
 
@@ -235,6 +236,9 @@ fn of_one_thread(pool: FixedPool<'static>) -> Blocks {
 /// Bytes of a shared pool's blocks and bookkeeping.
 #[cfg(target_has_atomic = "64")]
 fn shared_bytes(shape: Shape) -> Result<usize, Refusal> {
+    if shape.count() > SharedPool::MOST_BLOCKS {
+        return Err(Refusal::Of(Error::TooLarge { block_bytes: shape.block_bytes(), count: shape.count() }));
+    }
     Ok(shape.shared_region_bytes())
 }
 

@@ -120,7 +120,11 @@ static void shapes(void) {
         refused(&(freestone_pool_shape_t){SHAPE, 4, 0, 0, shared}, FREESTONE_POOL_ZERO_COUNT, EINVAL);
         refused(&(freestone_pool_shape_t){SHAPE, 4, 4, 3, shared}, FREESTONE_POOL_BAD_ALIGNMENT, EINVAL);
         refused(&(freestone_pool_shape_t){SHAPE - 1, 4, 4, 0, shared}, FREESTONE_BAD_STRUCT, EINVAL);
-        const size_t absurd[] = {SIZE_MAX, SIZE_MAX / 2, (size_t)1 << 62, PTRDIFF_MAX - 8ul};
+        refused(&(freestone_pool_shape_t){SHAPE, 8, 1, (size_t)1 << (8 * sizeof(size_t) - 2), shared}, FREESTONE_POOL_TOO_LARGE, ENOMEM);
+        if (shared && SIZE_MAX > UINT32_MAX) {
+            refused(&(freestone_pool_shape_t){SHAPE, 8, (size_t)UINT32_MAX - 1, 0, shared}, FREESTONE_POOL_TOO_LARGE, ENOMEM);
+        }
+        const size_t absurd[] = {SIZE_MAX, SIZE_MAX / 2, (size_t)1 << (8 * sizeof(size_t) - 2), PTRDIFF_MAX - 8ul};
         for (int i = 0; i < 4; i++) {
             refused(&(freestone_pool_shape_t){SHAPE, absurd[i], 8, 0, shared}, FREESTONE_POOL_TOO_LARGE, ENOMEM);
             refused(&(freestone_pool_shape_t){SHAPE, 8, absurd[i], 0, shared}, FREESTONE_POOL_TOO_LARGE, ENOMEM);
