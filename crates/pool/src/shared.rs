@@ -66,6 +66,12 @@ unsafe impl<F: Sync> Sync for SharedPool<'_, F> {}
 
 impl<'m> SharedPool<'m> {
     /// The most blocks of a shared pool.
+    ///
+    /// ```
+    /// use freestone_pool::SharedPool;
+    ///
+    /// assert_eq!(SharedPool::MOST_BLOCKS, (1 << 32) - 3);
+    /// ```
     pub const MOST_BLOCKS: usize = MOST_BLOCKS;
 
     /// Makes a pool in `region`, of which it uses [`Shape::shared_region_bytes`]. Writes the links, 4 bytes per block, and the heads

@@ -33,6 +33,15 @@ pub struct ClassStats {
 
 impl ClassStats {
     /// Whether there is anything to say: a thread that allocates the first block of the class may have others at hand before it has counted that one.
+    ///
+    /// ```
+    /// use freestone::ClassStats;
+    ///
+    /// let mut class = ClassStats::default();
+    /// assert!(!class.has_figures());
+    /// class.cached = 640;
+    /// assert!(class.has_figures());
+    /// ```
     #[must_use]
     pub fn has_figures(&self) -> bool {
         self.n_allocations != 0 || self.cached != 0
