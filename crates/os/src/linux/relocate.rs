@@ -13,7 +13,7 @@
 //! before they move anything, and the target has been unmapped here, so its state is known.
 //!
 //! The address is then only a hint, which the kernel follows if nothing is mapped there. If another thread maps something there in between, the
-//! kernel moves the memory elsewhere, and it is copied back.
+//! kernel moves the memory elsewhere, and it is copied back. So does qemu (7.2, user mode) each time, and it unmaps the source.
 //!
 //! A source that is refused because it consists of several mappings is nearly always a block that got advice for the huge pages that lie
 //! wholly inside it. It is tried again in three pieces, cut where those huge pages begin and end; a piece that is refused again is copied, with
@@ -27,6 +27,7 @@ use crate::{Errno, NotMoved, Os, Target, process};
 use core::ffi::c_int;
 use core::ops::Range;
 use freestone_base::{align, bytes};
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
 /// The flags of `mremap`, which not every C library's headers name.
 const MREMAP_MAYMOVE: c_int = 1;
@@ -127,12 +128,17 @@ pub(super) unsafe fn move_near(from: *mut u8, bytes: usize, near: *mut u8) -> Re
     if got == -1 { Err(errno) } else { Ok(freestone_base::ptr::from_exposed(got as usize)) }
 }
 
-/// Copies memory that was moved elsewhere back to where it was, and unmaps the place where it is.
+/// Copies memory that was moved elsewhere back to where it was, into a new mapping, and unmaps the place where it is.
 ///
 /// # Safety
 /// - `elsewhere` is where [`move_near`] moved the `n` bytes that were at `from`.
 pub(super) unsafe fn bring_back(elsewhere: *mut u8, n: usize, from: *mut u8) {
-    // SAFETY: `MREMAP_DONTUNMAP` has left `from` mapped, and the kernel chose `elsewhere` where nothing was mapped.
+    // If this fails, `from` is still mapped: the kernel has left it so. Where an emulator has unmapped it, another thread's mapping may be there by now, and is
+    // replaced: that cannot be told from what the kernel leaves.
+    let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::FIXED);
+    // SAFETY: what was mapped at `from` has moved, and no other code uses the range.
+    let _ = unsafe { mmap_anonymous(from.cast(), n, access, flags) };
+    // SAFETY: `from` is mapped, and the kernel chose `elsewhere` where nothing was mapped.
     unsafe { bytes::copy(from, elsewhere, n) };
     // SAFETY: the contents were copied, and no other code has the mapping's address.
     let _ = unsafe { Linux.release(elsewhere, n) };

@@ -85,6 +85,20 @@ fn pieces_are_cut_at_whole_huge_pages() {
     assert_eq!(pieces(17, 10, 16), [0..0, 0..0, 0..10]);
 }
 
+/// qemu in user mode does not follow the hint, and unmaps the source although the flag says not to.
+#[test]
+fn what_an_emulator_moved_elsewhere_is_brought_back_to_a_new_mapping() {
+    let range = range();
+    let (from, _) = ends(&range);
+    // SAFETY: the source is committed, and this test's; the kernel replaces nothing.
+    let elsewhere = unsafe { move_near(from, MIB, range.at(MIB + PAGE_BYTES)) }.unwrap();
+    range.release(SOURCE).unwrap();
+    // SAFETY: the memory at `from` was moved to `elsewhere` above.
+    unsafe { bring_back(elsewhere, MIB, from) };
+    assert!(range.is_full_of(SOURCE, 9));
+    range.release(0..3 * MIB).unwrap();
+}
+
 /// Another mapping is where the memory was to go.
 #[test]
 fn what_the_kernel_moved_elsewhere_is_brought_back() {
