@@ -5,9 +5,13 @@
 //! moving it takes them away. Neither the C library's headers nor the crates used here name the two kinds of advice everywhere. Under Miri, which has no
 //! OS pages, what is closed only loses its contents.
 //!
+//! qemu in user mode (7.2) ignores advice that it does not know, and says that it was taken: the range would stay accessible, with its contents. So an advice
+//! that no kernel knows is given first, once. Whoever takes that, too, puts no markers.
+//!
 //! # Safety
 //! As for [`Os::guard`](crate::Os::guard) and [`Os::unguard`](crate::Os::unguard).
 
+use crate::linux::answer::Answer;
 use crate::{Errno, GuardBy, process};
 use core::ffi::c_int;
 use rustix::mm::{MprotectFlags, mprotect};
@@ -17,6 +21,12 @@ const MADV_GUARD_INSTALL: c_int = 102;
 
 /// The advice that removes them.
 const MADV_GUARD_REMOVE: c_int = 103;
+
+/// An advice that no kernel knows.
+const UNKNOWN: c_int = -1;
+
+/// Whether advice that is not known is refused.
+pub(super) static REFUSES_UNKNOWN: Answer = Answer::new();
 
 /// Makes every access to a range fault. By markers, what it contained is gone.
 ///
@@ -29,8 +39,14 @@ pub(crate) unsafe fn close(at: *mut u8, bytes: usize, by: GuardBy) -> Result<(),
         return Ok(());
     }
     match by {
-        // SAFETY: no code uses the range, which is committed (this function's contract).
-        GuardBy::Marker => unsafe { advise(at, bytes, MADV_GUARD_INSTALL) },
+        GuardBy::Marker => {
+            // SAFETY: the range is committed (this function's contract).
+            if unsafe { !refuses_unknown(at, bytes) } {
+                return Err(Errno::INVAL);
+            }
+            // SAFETY: no code uses the range, which is committed (this function's contract).
+            unsafe { advise(at, bytes, MADV_GUARD_INSTALL) }
+        }
         // SAFETY: as above.
         GuardBy::Rights => unsafe { mprotect(at.cast(), bytes, MprotectFlags::empty()) }.map_err(Errno::from),
     }
@@ -53,6 +69,20 @@ pub(crate) unsafe fn open(at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), 
             unsafe { mprotect(at.cast(), bytes, all) }.map_err(Errno::from)
         }
     }
+}
+
+/// Whether advice that is not known is refused, as tried on a range the first time.
+///
+/// # Safety
+/// - The range is committed.
+#[inline]
+unsafe fn refuses_unknown(at: *mut u8, bytes: usize) -> bool {
+    REFUSES_UNKNOWN.get().unwrap_or_else(|| {
+        // SAFETY: the range is committed, and what no kernel knows changes nothing.
+        let refuses = unsafe { advise(at, bytes, UNKNOWN) }.is_err();
+        REFUSES_UNKNOWN.set(refuses);
+        refuses
+    })
 }
 
 /// Calls `madvise`, and leaves the program's `errno` as it is.

@@ -29,6 +29,22 @@ fn is_readable(range: &TestRange<'_, Linux>, offset: usize) -> bool {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no guards")]
+fn no_markers_are_put_where_advice_is_taken_that_no_kernel_knows() {
+    let bytes = 1 << 20;
+    let range = TestRange::new(&Linux, bytes, bytes);
+    range.write(0, 7);
+    let _ = range.guard(bytes / 2..bytes, GuardBy::Marker);
+    assert!(guards::REFUSES_UNKNOWN.get().is_some());
+    assert_eq!(range.read(0), 7);
+    assert!(in_a_process_of_its_own(|| {
+        guards::REFUSES_UNKNOWN.set(false);
+        range.guard(0..bytes / 2, GuardBy::Marker) == Err(Errno::INVAL) && range.read(0) == 7
+    }));
+    range.release(0..bytes).unwrap();
+}
+
+#[test]
 fn guarded_memory_cannot_be_read_until_the_guard_ends_whatever_is_purged_meanwhile() {
     for by in [GuardBy::Marker, GuardBy::Rights] {
         let (page, bytes) = (process::os_page_bytes(), 1 << 20);
