@@ -45,12 +45,20 @@ pub(crate) fn to_stderr(text: Arguments<'_>) {
 
 /// A text in which control characters, but for the ends of lines and tabulators, are escaped.
 fn printable(text: &str) -> Cow<'_, str> {
-    let is_harmful = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
-    if !text.contains(is_harmful) {
+    escape(text, |letter| letter.is_control() && !matches!(letter, '\n' | '\t'))
+}
+
+/// A text in which all control characters are escaped.
+pub(crate) fn in_one_line(text: &str) -> Cow<'_, str> {
+    escape(text, char::is_control)
+}
+
+/// A text in which letters are escaped that are `harmful`.
+fn escape(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&harmful) {
         return text.into();
     }
-    let escaped =
-        |letter: char| if is_harmful(letter) { letter.escape_default().collect() } else { String::from(letter) };
+    let escaped = |letter: char| if harmful(letter) { letter.escape_default().collect() } else { String::from(letter) };
     text.chars().map(escaped).collect()
 }
 
@@ -81,11 +89,12 @@ pub(crate) fn status(status: ExitCode) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::printable;
+    use super::{in_one_line, printable};
 
     #[test]
     fn control_characters_are_escaped_and_lines_and_other_scripts_stay() {
         assert_eq!(printable("two\n\tlines, ä"), "two\n\tlines, ä");
         assert_eq!(printable("\u{1b}]0;title\u{7} \u{9b}31m\r"), "\\u{1b}]0;title\\u{7} \\u{9b}31m\\r");
+        assert_eq!(in_one_line("echo ä\n\tb"), "echo ä\\n\\tb");
     }
 }

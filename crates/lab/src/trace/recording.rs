@@ -1,5 +1,6 @@
 //! A trace that was read.
 
+use crate::printing::in_one_line;
 use anyhow::{Context, Result, bail};
 use flate2::read::GzDecoder;
 use freestone_trace::chunk::Chunk;
@@ -99,7 +100,7 @@ impl Recording {
             }
         }
         let arguments = header.command.split(|&byte| byte == 0).map(String::from_utf8_lossy);
-        let command = printable(&arguments.collect::<Vec<_>>().join(" "));
+        let command = in_one_line(&arguments.collect::<Vec<_>>().join(" ")).into_owned();
         Ok(Self {
             command,
             pid: header.pid,
@@ -155,13 +156,6 @@ fn is_possible(event: &Event) -> bool {
         What::Allocate { size, block, .. } | What::Resize { size, block, .. } => block == 0 || size <= BYTES_MAX,
         What::Begin | What::Free { .. } | What::End => true,
     }
-}
-
-/// A text in which control characters, which would reach the terminal of the one who reads it, are escaped.
-fn printable(text: &str) -> String {
-    let escaped =
-        |letter: char| if letter.is_control() { letter.escape_default().collect() } else { String::from(letter) };
-    text.chars().map(escaped).collect()
 }
 
 #[cfg(test)]
