@@ -254,6 +254,19 @@ static void reallocs(void) {
         for (int at = 0; at < 3000; at++) EXPECT(block[at] == log2);
         free(block);
     }
+    /* Each block is in the other's way: they move, and large ones are not copied. */
+    unsigned char *both[2] = {NULL, NULL};
+    const size_t step = 700000;
+    for (size_t n = 1; n <= 12; n++) {
+        for (int k = 0; k < 2; k++) {
+            both[k] = realloc(both[k], n * step);
+            EXPECT(both[k] != NULL);
+            memset(both[k] + (n - 1) * step, (int)n + 100 * k, step);
+            for (size_t at = 0; at < n * step; at += 499) EXPECT(both[k][at] == at / step + 1 + 100u * (unsigned)k);
+        }
+    }
+    free(both[0]);
+    free(both[1]);
 }
 
 static void zeroes(void) {
