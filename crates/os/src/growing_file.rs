@@ -12,7 +12,6 @@
 
 use crate::{Errno, process};
 use core::ffi::CStr;
-use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::ptr;
 use rustix::fd::OwnedFd;
@@ -160,57 +159,47 @@ pub(crate) fn without_signals<R>(write: impl FnOnce() -> Result<R, Errno>) -> Re
     if cfg!(miri) {
         return write();
     }
-    let before = block_signals();
+    let before = change_blocked(libc::SIG_BLOCK, set_of(libc::SIGXFSZ) | set_of(libc::SIGPIPE));
     let written = write();
     let sent = match written {
-        Err(Errno(libc::EFBIG)) => libc::SIGXFSZ,
-        Err(Errno(libc::EPIPE)) => libc::SIGPIPE,
-        _ => 0,
+        Err(Errno(libc::EFBIG)) => set_of(libc::SIGXFSZ),
+        Err(Errno(libc::EPIPE)) => set_of(libc::SIGPIPE),
+        _ => SignalSet::MIN,
     };
-    unblock_signals(&before, sent);
+    unblock(before, sent);
     written
 }
 
-fn set_of(signals: [libc::c_int; 2]) -> libc::sigset_t {
-    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the set is a local one, which the call makes an empty one.
-    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
-    for signal in signals {
-        // SAFETY: the set was made by the call above.
-        unsafe { libc::sigaddset(set.as_mut_ptr(), signal) };
-    }
-    // SAFETY: the set is initialised.
-    unsafe { set.assume_init() }
+/// A set of signals as the kernel has it: a bit for each of 64, the lowest for signal 1.
+type SignalSet = u64;
+
+const fn set_of(signal: libc::c_int) -> SignalSet {
+    1 << (signal - 1)
 }
 
-/// Blocks the signals. Returns what the thread blocked before.
+/// Changes the set that the thread blocks, as `how` says. Returns the one before.
 #[inline(never)]
-fn block_signals() -> libc::sigset_t {
-    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: both sets are local ones.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set_of([libc::SIGXFSZ, libc::SIGPIPE]), before.as_mut_ptr()) };
-    // SAFETY: a set is an array of numbers, which are zero, or what the call wrote.
-    unsafe { before.assume_init() }
+fn change_blocked(how: libc::c_int, set: SignalSet) -> SignalSet {
+    let mut before = 0;
+    let (number, bytes) = (libc::SYS_rt_sigprocmask, size_of::<SignalSet>());
+    // SAFETY: the call reads one local and writes the other, which have the size that it is told.
+    unsafe { libc::syscall(number, how, &raw const set, &raw mut before, bytes) };
+    before
 }
 
-/// Blocks what the thread blocked before, and takes the signal back first that was `sent`, unless that is 0.
+/// Lets the thread block what it blocked `before`, and takes back the signal first that was `sent`, if any, and is not among that.
 #[inline(never)]
-fn unblock_signals(before: &libc::sigset_t, sent: libc::c_int) {
-    // SAFETY: the set is initialised.
-    if sent != 0 && unsafe { libc::sigismember(before, sent) } == 0 {
+fn unblock(before: SignalSet, sent: SignalSet) {
+    if sent & !before != 0 {
         let (now, errno) = (libc::timespec { tv_sec: 0, tv_nsec: 0 }, process::errno());
         let (number, information) = (libc::SYS_rt_sigtimedwait, ptr::null_mut::<libc::siginfo_t>());
         // By number, because the C library's function is a place where a thread can be cancelled.
-        // SAFETY: the call reads two locals, the set of the kernel's size, and takes the signal if there is one.
-        unsafe { libc::syscall(number, &set_of([sent; 2]), information, &now, KERNEL_SET_BYTES) };
+        // SAFETY: the call reads two locals, the set of the size that it is told, and takes the signal if there is one.
+        unsafe { libc::syscall(number, &raw const sent, information, &raw const now, size_of::<SignalSet>()) };
         process::set_errno(errno);
     }
-    // SAFETY: the set is initialised.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
+    change_blocked(libc::SIG_SETMASK, before);
 }
-
-/// Size of the kernel's set of signals: a bit for each of 64.
-const KERNEL_SET_BYTES: usize = 8;
 
 /// The process's working directory, in `buffer`; empty if it is not known, or is longer.
 pub fn working_directory(buffer: &mut [u8]) -> &[u8] {
