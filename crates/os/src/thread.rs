@@ -52,7 +52,7 @@ impl Joinable {
         // SAFETY: this thread moved the state to busy, so no other accesses the handle.
         let is_started = threads::start(unsafe { &mut *self.handle.get() }, main, stack_bytes);
         process::set_errno(errno);
-        self.process.store(process::id().cast_unsigned(), Ordering::Relaxed);
+        self.process.store(process::id().unsigned_abs(), Ordering::Relaxed);
         self.state.store(if is_started { RUNNING } else { NONE }, Ordering::Release);
         is_started
     }
@@ -63,7 +63,7 @@ impl Joinable {
         if self.state.compare_exchange(RUNNING, BUSY, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return;
         }
-        if self.process.load(Ordering::Relaxed) != process::id().cast_unsigned() {
+        if self.process.load(Ordering::Relaxed) != process::id().unsigned_abs() {
             return self.forget();
         }
         let errno = process::errno();
