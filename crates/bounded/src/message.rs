@@ -49,3 +49,6 @@ pub unsafe fn write(
     }
     bytes.len()
 }
+
+#[cfg(all(test, any(feature = "pool", feature = "tlsf")))]
+pub(crate) mod tests;

@@ -14,6 +14,7 @@ use crate::kernel::threads::{self, Handle};
 use crate::process;
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
+use core::sync::atomic::AtomicI32;
 use freestone_base::sync::{AtomicU32, Ordering};
 
 pub use crate::kernel::threads::{schedule_like_the_first, set_name};
@@ -29,7 +30,7 @@ pub struct Joinable {
     state: AtomicU32,
     handle: UnsafeCell<MaybeUninit<Handle>>,
     /// The process that the thread is in, from before the state is running.
-    process: AtomicU32,
+    process: AtomicI32,
 }
 
 // SAFETY: only the thread that moved the state to busy accesses the handle; the moves release and acquire.
@@ -39,7 +40,7 @@ impl Joinable {
     /// No thread.
     #[must_use]
     pub const fn new() -> Self {
-        Self { state: AtomicU32::new(NONE), handle: UnsafeCell::new(MaybeUninit::uninit()), process: AtomicU32::new(0) }
+        Self { state: AtomicU32::new(NONE), handle: UnsafeCell::new(MaybeUninit::uninit()), process: AtomicI32::new(0) }
     }
 
     /// Starts `main` as a thread with every signal blocked and a stack of `stack_bytes`. Keeps `errno`. `false` if it cannot be
@@ -52,7 +53,7 @@ impl Joinable {
         // SAFETY: this thread moved the state to busy, so no other accesses the handle.
         let is_started = threads::start(unsafe { &mut *self.handle.get() }, main, stack_bytes);
         process::set_errno(errno);
-        self.process.store(process::id().unsigned_abs(), Ordering::Relaxed);
+        self.process.store(process::id(), Ordering::Relaxed);
         self.state.store(if is_started { RUNNING } else { NONE }, Ordering::Release);
         is_started
     }
@@ -63,7 +64,7 @@ impl Joinable {
         if self.state.compare_exchange(RUNNING, BUSY, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return;
         }
-        if self.process.load(Ordering::Relaxed) != process::id().unsigned_abs() {
+        if self.process.load(Ordering::Relaxed) != process::id() {
             return self.forget();
         }
         let errno = process::errno();
