@@ -20,7 +20,7 @@ impl<T> PerClass<T> {
         self.0.iter()
     }
 
-    /// That of a class. A number that is no class panics here: from within [`Index::index`] the compiler makes a place of its own for each that indexes.
+    /// That of a class. A number that is no class panics here: from within `index` the compiler makes a place of its own for each that indexes.
     #[inline(always)]
     fn of(&self, class: usize) -> &T {
         &self.0[class]
