@@ -18,12 +18,12 @@ static const char *page_of(pid_t process) {
     return path;
 }
 
-/* A word of a page; 0 if there is no page. */
+/* A word of a page; 0 if there is no page, or another thread is just making it, so that it ends before the word. */
 static uint64_t word(pid_t process, int index) {
     uint64_t value = 0;
     FILE *page = fopen(page_of(process), "r");
     if (page) {
-        EXPECT(fseek(page, index * 8, SEEK_SET) == 0 && fread(&value, 8, 1, page) == 1);
+        EXPECT(fseek(page, index * 8, SEEK_SET) == 0 && (fread(&value, 8, 1, page) == 1 || feof(page)));
         fclose(page);
     }
     return value;
