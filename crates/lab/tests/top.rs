@@ -14,7 +14,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Holds 1000 blocks of 1000 bytes and one of 64 MiB, says so, and waits for its input to end; with an argument, until it is killed.
 const HOLDER: &str = r#"
@@ -59,7 +59,10 @@ fn library() -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// The holder with a page of statistics, holding.
+/// Longest wait until the page shows what the holder holds.
+const SHOWN_LIMIT: Duration = Duration::from_secs(20);
+
+/// The holder with a page of statistics, holding, and shown so: its page is a tenth of a second old, or older where the machine is busy.
 fn start_holder(program: &str, live: &str) -> Child {
     let mut start = Command::new(program);
     start.env("LD_PRELOAD", library()).env("FREESTONE_LIVE", live).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -67,6 +70,12 @@ fn start_holder(program: &str, live: &str) -> Child {
     let mut said = [0; 5];
     child.stdout.as_mut().unwrap().read_exact(&mut said).unwrap();
     assert_eq!(&said, b"held\n");
+    let (began, pid) = (Instant::now(), child.id().to_string());
+    let live = || {
+        let output = freestone(&["top", "--once", "--json", "--delay", "0.1", &pid]);
+        serde_json::from_slice::<Value>(&output.stdout).ok().and_then(|sample| sample["live_bytes"].as_u64())
+    };
+    while live().is_none_or(|live| live < 64 << 20) && began.elapsed() < SHOWN_LIMIT {}
     child
 }
 

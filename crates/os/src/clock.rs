@@ -24,6 +24,18 @@ pub fn monotonic_us() -> u64 {
     now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
 }
 
+/// Microseconds for which a processor has run the calling thread.
+///
+/// ```
+/// let before = freestone_os::clock::thread_cpu_us();
+/// assert!(freestone_os::clock::thread_cpu_us() >= before);
+/// ```
+#[must_use]
+pub fn thread_cpu_us() -> u64 {
+    let now = read(libc::CLOCK_THREAD_CPUTIME_ID);
+    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
+}
+
 /// Nanoseconds since 1970.
 #[must_use]
 pub fn since_1970_ns() -> u64 {

@@ -21,12 +21,12 @@ use core::ffi::CStr;
 use core::fmt::Write;
 use freestone_base::sync::{AtomicBool, AtomicU64, Ordering, fence};
 use freestone_base::text::FixedText;
-use freestone_os::{Errno, Os, SharedWords, System, process};
+use freestone_os::{Errno, Os, SharedWords, System, clock, process};
 
 /// Milliseconds between two states, or more.
 pub(super) const INTERVAL_MS: u32 = 100;
 
-/// Writing states takes at most one part in this many of a thread's time.
+/// Writing states takes at most one part in this many of a thread's processor time.
 const SHARE: u64 = 50;
 
 /// Longest path, with its final zero.
@@ -92,10 +92,11 @@ impl LivePage {
                 .compare_exchange(due_ms, now_ms + u64::from(INTERVAL_MS), Ordering::Relaxed, Ordering::Relaxed)
                 .is_ok()
         {
+            let began_us = clock::thread_cpu_us();
             self.update(shared, threads);
-            // With very many heaps a state takes long; it is written less often then.
-            let took_ms = shared.os().now_ms().saturating_sub(now_ms);
-            self.due_ms.fetch_max(now_ms + took_ms * SHARE, Ordering::Relaxed);
+            // With very many heaps a state takes long; it is written less often then. Not where the thread only waited for a processor or a disk.
+            let took_us = clock::thread_cpu_us().saturating_sub(began_us);
+            self.due_ms.fetch_max(now_ms + took_us * SHARE / 1000, Ordering::Relaxed);
         }
     }
 

@@ -25,6 +25,12 @@ pub mod clock {
         super::clock_ns(false) / 1000
     }
 
+    /// Microseconds for which a processor has run the calling thread, and waits between: hosts have no clock of one thread.
+    #[must_use]
+    pub fn thread_cpu_us() -> u64 {
+        monotonic_us()
+    }
+
     /// Nanoseconds since 1970; 0 without a clock.
     #[must_use]
     pub fn since_1970_ns() -> u64 {

@@ -38,6 +38,12 @@ pub fn monotonic_us() -> u64 {
     (u128::from(ticks) * 1_000_000 / u128::from(per_second.max(1))) as u64
 }
 
+/// Microseconds for which a processor has run the calling thread, and waits between: the system's own count is in steps of some milliseconds.
+#[must_use]
+pub fn thread_cpu_us() -> u64 {
+    monotonic_us()
+}
+
 /// Nanoseconds since 1970.
 #[must_use]
 pub fn since_1970_ns() -> u64 {

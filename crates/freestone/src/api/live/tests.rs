@@ -1,4 +1,7 @@
+#![allow(unsafe_code)]
+
 use super::*;
+use freestone_base::lock::Forker;
 use std::boxed::Box;
 use std::format;
 use std::string::{String, ToString};
@@ -74,4 +77,28 @@ fn a_thread_that_comes_after_the_end_leaves_no_file() {
     assert!(file.exists());
     page.end(&shared, &threads);
     assert!(!file.exists());
+}
+
+/// As on a busy machine, or one with a slow disk. Were the 30 ms counted, the next state would be due 1.5 s later.
+#[test]
+#[cfg_attr(miri, ignore = "asks the kernel")]
+fn a_state_that_had_to_wait_is_followed_by_the_next_as_soon_as_any_other() {
+    let (shared, threads) = (Box::new(Shared::new(System)), Threads::new());
+    let file = std::env::temp_dir().join(format!("freestone-waited-{}", process::id()));
+    set_path(shared.settings(), file.to_str().unwrap().as_bytes()).unwrap();
+    let page = LivePage::new();
+    page.begin(shared.settings(), || 0);
+    threads.lock_for_fork();
+    let due_ms = std::thread::scope(|scope| {
+        let late = scope.spawn(|| page.update_if_due(&shared, &threads));
+        std::thread::sleep(core::time::Duration::from_millis(30));
+        assert!(!late.is_finished());
+        // SAFETY: this thread took the locks above.
+        threads.unlock_after_fork(unsafe { Forker::new() });
+        late.join().unwrap();
+        page.due_ms.load(Ordering::Relaxed)
+    });
+    let now_ms = shared.os().now_ms();
+    page.end(&shared, &threads);
+    assert!(due_ms <= now_ms + u64::from(INTERVAL_MS), "due {} ms from now", due_ms - now_ms);
 }
