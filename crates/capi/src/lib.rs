@@ -12,14 +12,17 @@
 //! | [`profile`] | the heap profile |
 //! | [`pieces`] | text on its way to a C program |
 //! | [`control`] | options, purging; the line of statistics at exit |
+//! | `deep_binding` | `dlopen`, so that libraries share blocks with the program |
 //! | `failure`, [`error_text`] | why a function of the process or an explicit heap was refused; the message of any error |
 //! | `personality` | a symbol that the linker requires |
 //!
-//! Layer: the highest. `include/freestone.h` declares and documents every symbol but the operators; `tests/elf.rs` compares the two.
+//! Layer: the highest. `include/freestone.h` declares and documents every symbol but the operators and `dlopen`; `tests/elf.rs` compares the two.
 #![cfg_attr(panic = "abort", no_std)]
 
 pub mod access;
 pub mod control;
+#[cfg(all(target_env = "gnu", any(target_arch = "aarch64", target_arch = "x86_64")))]
+mod deep_binding;
 pub mod error_text;
 mod failure;
 pub mod heap;

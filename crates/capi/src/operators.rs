@@ -38,3 +38,5 @@ mod mixture;
 mod new;
 mod shortcut;
 mod slots;
+
+pub(crate) use bindings::{find_behind, follows};

@@ -139,7 +139,9 @@ fn a_library_that_prefers_its_own_functions_shares_blocks_with_the_program() {
     let Some(plugin) = plugin("deep") else { return };
     for way in WAYS {
         let program = Program::new("operators_load.cpp", way);
-        expect_silent(program.command().arg(&plugin), way);
+        for option in ["off", "on"] {
+            expect_silent(program.command().arg(&plugin).env("FREESTONE_DEEPBIND", option), way);
+        }
     }
 }
 

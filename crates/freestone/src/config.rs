@@ -5,7 +5,7 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `effects` | what each option changes, as text |
+//! | `texts` | what each option is by default and what it changes, as text |
 //! | [`settings`] | the options' values while the process runs |
 //! | [`profile`] | the named sets |
 //! | [`words`] | values that are words |
@@ -18,21 +18,21 @@
 //! Long because: the table has a row for each option.
 
 use core::fmt;
-use effects::EFFECTS;
 
-mod effects;
 mod nearest;
 mod parse;
 pub(crate) mod path_value;
 pub(crate) mod profile;
 pub(crate) mod report_file;
 pub(crate) mod settings;
+mod texts;
 pub(crate) mod words;
 
 pub(crate) use nearest::nearest;
 pub use parse::Mistake;
 pub use profile::PROFILES;
 pub use settings::{Harden, Settings};
+use texts::TEXTS;
 use words::is_word;
 pub(crate) use words::{Background, HeapProfiling, MisusePolicy, Prefault, ProfileSignal, Purge, Thp};
 
@@ -87,13 +87,23 @@ pub struct OptionSpec {
     pub key: &'static str,
     /// What its value looks like.
     pub unit: Unit,
-    /// Its value unless it is set, as text; empty for no value.
-    pub default: &'static str,
     /// The smallest and the largest value, in the option's unit; (0, 0) for options that are not numbers.
     pub bounds: (usize, usize),
 }
 
 impl OptionSpec {
+    /// Its value unless it is set, as text; empty for no value.
+    ///
+    /// ```
+    /// # use freestone::options::OPTIONS;
+    /// let misuse = OPTIONS.iter().find(|option| option.key == "misuse").expect("there is such an option");
+    /// assert_eq!(misuse.default(), "abort");
+    /// ```
+    #[must_use]
+    pub fn default(&self) -> &'static str {
+        self.texts().0
+    }
+
     /// What it changes.
     ///
     /// ```
@@ -102,7 +112,11 @@ impl OptionSpec {
     /// ```
     #[must_use]
     pub fn effect(&self) -> &'static str {
-        find(self.key.as_bytes()).and_then(|index| EFFECTS.get(index)).copied().unwrap_or_default()
+        self.texts().1
+    }
+
+    fn texts(&self) -> (&'static str, &'static str) {
+        find(self.key.as_bytes()).and_then(|index| TEXTS.get(index)).copied().unwrap_or_default()
     }
 
     /// The values it takes, as text for people: a range, or the words.
@@ -161,6 +175,7 @@ pub mod key {
     pub const HEAP_PROFILE_GROWTH: usize = 23;
     pub const RECORD: usize = 24;
     pub const LIVE: usize = 25;
+    pub const DEEPBIND: usize = 26;
 }
 
 /// Milliseconds that stand for never: the largest value of the option `decay_ms`.
@@ -192,49 +207,34 @@ pub static OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "profile",
         unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
-        default: "balanced",
         bounds: (0, 0),
     },
-    OptionSpec { key: "decay_ms", unit: Unit::Milliseconds, default: "1000", bounds: (0, NEVER_MS) },
-    OptionSpec { key: "dirty_max", unit: Unit::Bytes, default: "16m", bounds: (0, usize::MAX) },
-    OptionSpec { key: "background", unit: Unit::Words(&["auto", "on", "off"]), default: "auto", bounds: (0, 0) },
-    OptionSpec { key: "purge", unit: Unit::Words(&["dontneed", "free"]), default: "dontneed", bounds: (0, 0) },
-    OptionSpec { key: "thp", unit: Unit::Words(&["auto", "on", "off"]), default: "auto", bounds: (0, 0) },
-    OptionSpec {
-        key: "prefault",
-        unit: Unit::Words(&["off", "touch", "willneed", "populate"]),
-        default: "off",
-        bounds: (0, 0),
-    },
-    OptionSpec { key: "span_size", unit: Unit::Bytes, default: "64k", bounds: (64 << 10, 256 << 10) },
-    OptionSpec { key: "bin_max", unit: Unit::Blocks, default: "4096", bounds: (1, 65536) },
-    OptionSpec { key: "limit", unit: Unit::Bytes, default: "", bounds: (1 << 20, usize::MAX) },
-    OptionSpec { key: "limit_hard", unit: Unit::Bytes, default: "", bounds: (1 << 20, usize::MAX) },
-    OptionSpec { key: "misuse", unit: Unit::Words(&["abort", "report", "ignore"]), default: "abort", bounds: (0, 0) },
-    OptionSpec { key: "report", unit: Unit::Path, default: "", bounds: (0, 0) },
-    OptionSpec { key: "report_ms", unit: Unit::Milliseconds, default: "0", bounds: (0, 60_000) },
-    OptionSpec { key: "sandbox", unit: Unit::Words(&["off", "on"]), default: "off", bounds: (0, 0) },
-    OptionSpec {
-        key: "harden",
-        unit: Unit::Words(&["off", "default", "checks", "full"]),
-        default: "default",
-        bounds: (0, 0),
-    },
-    OptionSpec { key: "guard_sample", unit: Unit::Allocations, default: "", bounds: (1, 1 << 30) },
-    OptionSpec { key: "heap_profile", unit: Unit::Words(&["off", "ready", "on"]), default: "off", bounds: (0, 0) },
-    OptionSpec { key: "heap_profile_interval", unit: Unit::Bytes, default: "512k", bounds: (1, at_most(40)) },
-    OptionSpec { key: "heap_profile_file", unit: Unit::Path, default: "", bounds: (0, 0) },
-    OptionSpec {
-        key: "heap_profile_signal",
-        unit: Unit::Words(&["off", "usr1", "usr2"]),
-        default: "off",
-        bounds: (0, 0),
-    },
-    OptionSpec { key: "heap_profile_ms", unit: Unit::Milliseconds, default: "0", bounds: (0, 86_400_000) },
-    OptionSpec { key: "heap_profile_allocated", unit: Unit::Bytes, default: "0", bounds: (0, at_most(50)) },
-    OptionSpec { key: "heap_profile_growth", unit: Unit::Bytes, default: "0", bounds: (0, at_most(50)) },
-    OptionSpec { key: "record", unit: Unit::Path, default: "", bounds: (0, 0) },
-    OptionSpec { key: "live", unit: Unit::Path, default: "", bounds: (0, 0) },
+    OptionSpec { key: "decay_ms", unit: Unit::Milliseconds, bounds: (0, NEVER_MS) },
+    OptionSpec { key: "dirty_max", unit: Unit::Bytes, bounds: (0, usize::MAX) },
+    OptionSpec { key: "background", unit: Unit::Words(&["auto", "on", "off"]), bounds: (0, 0) },
+    OptionSpec { key: "purge", unit: Unit::Words(&["dontneed", "free"]), bounds: (0, 0) },
+    OptionSpec { key: "thp", unit: Unit::Words(&["auto", "on", "off"]), bounds: (0, 0) },
+    OptionSpec { key: "prefault", unit: Unit::Words(&["off", "touch", "willneed", "populate"]), bounds: (0, 0) },
+    OptionSpec { key: "span_size", unit: Unit::Bytes, bounds: (64 << 10, 256 << 10) },
+    OptionSpec { key: "bin_max", unit: Unit::Blocks, bounds: (1, 65536) },
+    OptionSpec { key: "limit", unit: Unit::Bytes, bounds: (1 << 20, usize::MAX) },
+    OptionSpec { key: "limit_hard", unit: Unit::Bytes, bounds: (1 << 20, usize::MAX) },
+    OptionSpec { key: "misuse", unit: Unit::Words(&["abort", "report", "ignore"]), bounds: (0, 0) },
+    OptionSpec { key: "report", unit: Unit::Path, bounds: (0, 0) },
+    OptionSpec { key: "report_ms", unit: Unit::Milliseconds, bounds: (0, 60_000) },
+    OptionSpec { key: "sandbox", unit: Unit::Words(&["off", "on"]), bounds: (0, 0) },
+    OptionSpec { key: "harden", unit: Unit::Words(&["off", "default", "checks", "full"]), bounds: (0, 0) },
+    OptionSpec { key: "guard_sample", unit: Unit::Allocations, bounds: (1, 1 << 30) },
+    OptionSpec { key: "heap_profile", unit: Unit::Words(&["off", "ready", "on"]), bounds: (0, 0) },
+    OptionSpec { key: "heap_profile_interval", unit: Unit::Bytes, bounds: (1, at_most(40)) },
+    OptionSpec { key: "heap_profile_file", unit: Unit::Path, bounds: (0, 0) },
+    OptionSpec { key: "heap_profile_signal", unit: Unit::Words(&["off", "usr1", "usr2"]), bounds: (0, 0) },
+    OptionSpec { key: "heap_profile_ms", unit: Unit::Milliseconds, bounds: (0, 86_400_000) },
+    OptionSpec { key: "heap_profile_allocated", unit: Unit::Bytes, bounds: (0, at_most(50)) },
+    OptionSpec { key: "heap_profile_growth", unit: Unit::Bytes, bounds: (0, at_most(50)) },
+    OptionSpec { key: "record", unit: Unit::Path, bounds: (0, 0) },
+    OptionSpec { key: "live", unit: Unit::Path, bounds: (0, 0) },
+    OptionSpec { key: "deepbind", unit: Unit::Words(&["off", "on"]), bounds: (0, 0) },
 ];
 
 /// The index in [`OPTIONS`] of a key as written in the link-time symbol or, upper-case, in the environment.

@@ -141,7 +141,7 @@ pub fn stats() -> Stats {
 /// use freestone::options::OPTIONS;
 ///
 /// for option in OPTIONS {
-///     println!("{} (by default {:?}; {}): {}", option.key, option.default, option.range(), option.effect());
+///     println!("{} (by default {:?}; {}): {}", option.key, option.default(), option.range(), option.effect());
 /// }
 /// assert!(OPTIONS.iter().any(|option| option.key == "decay_ms"));
 /// ```

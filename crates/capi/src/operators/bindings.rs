@@ -23,7 +23,8 @@
 
 use super::shortcut::Shortcut;
 use super::slots::{Dynamic, Header};
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 use heap::door::Family;
 
@@ -149,6 +150,12 @@ pub(super) fn bindings() -> &'static Bindings {
     unsafe { &*core::ptr::addr_of!(BOUND) }
 }
 
+/// Looks a function up in what was loaded after this object.
+pub(crate) fn find_behind(name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: the handle is one that the loader knows, and the name a C string.
+    NonNull::new(unsafe { bindings().runtime.dlsym?(libc::RTLD_NEXT, name.as_ptr()) })
+}
+
 /// The hot paths, unless a function of the program has to be called.
 pub(super) static SHORTCUT: Shortcut = Shortcut::new();
 
@@ -156,7 +163,7 @@ pub(super) static SHORTCUT: Shortcut = Shortcut::new();
 static FOLLOWS: AtomicBool = AtomicBool::new(false);
 
 /// Whether memory comes from a `malloc` that is not the library's.
-pub(super) fn follows() -> bool {
+pub(crate) fn follows() -> bool {
     FOLLOWS.load(Ordering::Relaxed)
 }
 

@@ -1,7 +1,8 @@
 //! Whether a part of the process allocates by other operators than the rest.
 #![allow(unsafe_code)]
 //!
-//! A library that is loaded so that it prefers its own functions (`RTLD_DEEPBIND`) takes the operators of the C++ runtime, which call `malloc` and
+//! A library that is loaded so that it prefers its own functions (`RTLD_DEEPBIND`, with the option `deepbind` on or in a program that is linked with
+//! the archive) takes the operators of the C++ runtime, which call `malloc` and
 //! `free`. It shares blocks with the program: one that `malloc` allocated is deleted by `operator delete`. In such a process a block of the wrong
 //! family is no crime. So before one is reported, the slots through which the objects call operators are looked at:
 //!

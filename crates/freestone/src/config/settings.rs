@@ -105,6 +105,7 @@ static DEFAULTS: [usize; OPTIONS.len()] = [
     0,
     0,
     0,
+    0,
 ];
 
 /// The values of [`OPTIONS`], as numbers: in the option's unit, or the index of the word. The paths are beside them.

@@ -7,10 +7,10 @@ fn the_settings_start_at_the_defaults_of_the_table() {
     for (index, spec) in OPTIONS.iter().enumerate() {
         let before = settings.get(index);
         // Limits have no default: an empty value is the same as no value.
-        if spec.default.is_empty() {
+        if spec.default().is_empty() {
             continue;
         }
-        settings.set(index, spec.default.as_bytes()).unwrap();
+        settings.set(index, spec.default().as_bytes()).unwrap();
         assert_eq!(settings.get(index), before, "{}", spec.key);
     }
 }
@@ -117,7 +117,7 @@ fn nothing_is_guarded_unless_asked_for_and_nothing_in_a_sandbox() {
 
 #[test]
 fn every_option_says_what_it_changes_and_no_other() {
-    assert_eq!(EFFECTS.len(), OPTIONS.len());
+    assert_eq!(TEXTS.len(), OPTIONS.len());
     let limit = &OPTIONS[key::LIMIT_HARD];
     assert!(limit.effect().starts_with("hard limit"), "{}", limit.effect());
 }

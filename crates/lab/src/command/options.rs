@@ -42,7 +42,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
             environment_key(spec),
             value,
             source.into(),
-            spec.default.into(),
+            spec.default().into(),
             unit(spec),
             spec.range().to_string(),
             spec.effect().into(),
@@ -95,7 +95,7 @@ fn current(spec: &OptionSpec) -> (String, &'static str) {
     let mut options = chosen.into_iter().flat_map(|profile| profile.options);
     match options.find(|(index, _)| OPTIONS[*index].key == spec.key) {
         Some((_, value)) => ((*value).to_owned(), "profile"),
-        None => (spec.default.to_owned(), "default"),
+        None => (spec.default().to_owned(), "default"),
     }
 }
 
@@ -122,7 +122,7 @@ fn unit(spec: &OptionSpec) -> String {
 fn as_json(spec: &OptionSpec) -> serde_json::Value {
     let (value, source) = current(spec);
     json!({
-        "key": spec.key, "environment": environment_key(spec), "value": value, "source": source, "default": spec.default,
+        "key": spec.key, "environment": environment_key(spec), "value": value, "source": source, "default": spec.default(),
         "unit": unit(spec), "range": spec.range().to_string(), "effect": spec.effect(),
     })
 }
