@@ -21,7 +21,7 @@ struct Program {
 }
 
 /// `$WORK` is an empty folder; stdout is compared.
-const PROGRAMS: [Program; 10] = [
+const PROGRAMS: [Program; 11] = [
     Program {
         name: "python3",
         needs: ("python3", "python3"),
@@ -113,6 +113,20 @@ ts = [threading.Thread(target=lambda k=k: out.append(sum(len(str(i)*k) for i in 
             as $B/pgbench -h $WORK -n -c 4 -j 2 -t 300 bench 2>/dev/null | grep -o 'processed: .*'
             as $B/psql -h $WORK -At -c 'select count(*), min(aid), max(aid) from pgbench_accounts' bench
             as $B/pg_ctl -D d -w stop > /dev/null",
+        short: false,
+    },
+    Program {
+        // It loads its extensions with RTLD_DEEPBIND.
+        name: "php",
+        needs: ("php", "php-cli php-xml php-mbstring php-sqlite3 php-intl"),
+        script: r#"php -r 'for ($i = 0; $i < 100; $i++) {
+                $text = ""; for ($j = 0; $j < 50; $j++) $text .= "<a n=\"$j\">" . str_repeat(chr(97 + $j % 26), ($i * 37 + $j) % 300) . "</a>";
+                $page = new DOMDocument; $page->loadXML("<r>$text</r>"); echo (new DOMXPath($page))->query("//a[@n>10]")->length, " ";
+                $db = new SQLite3(":memory:"); $db->exec("create table t(a, b)");
+                for ($j = 0; $j < 100; $j++) $db->exec("insert into t values($j, \"" . md5("$i $j") . "\")");
+                echo $db->querySingle("select count(*) from t where b > \"8\""), " ";
+                $names = ["z$i", "\u{e4}", "a", "Z"]; collator_sort(collator_create("de"), $names);
+                echo implode($names), " ", md5(mb_convert_encoding(str_repeat("\u{fc}$i", 50), "UTF-16", "UTF-8")), "\n"; }'"#,
         short: false,
     },
     Program {
