@@ -82,7 +82,7 @@ struct Next {
 extern "C" fn next(mode: c_int) -> Next {
     let shares = !operators::follows() && heap::Freestone.option("deepbind") == Some(0);
     let mode = if shares { mode & !libc::RTLD_DEEPBIND } else { mode };
-    let function = operators::find_behind(c"dlopen").map_or(absent as *const c_void, |found| found.as_ptr());
+    let function = operators::find_behind(c"dlopen").map_or(absent as *const c_void, <*mut c_void>::cast_const);
     Next { function, mode: mode as usize }
 }
 

@@ -39,4 +39,5 @@ mod new;
 mod shortcut;
 mod slots;
 
+#[cfg(all(target_env = "gnu", any(target_arch = "aarch64", target_arch = "x86_64")))]
 pub(crate) use bindings::{find_behind, follows};

@@ -24,7 +24,6 @@
 use super::shortcut::Shortcut;
 use super::slots::{Dynamic, Header};
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, Ordering};
 use heap::door::Family;
 
@@ -151,9 +150,18 @@ pub(super) fn bindings() -> &'static Bindings {
 }
 
 /// Looks a function up in what was loaded after this object.
-pub(crate) fn find_behind(name: &CStr) -> Option<NonNull<c_void>> {
-    // SAFETY: the handle is one that the loader knows, and the name a C string.
-    NonNull::new(unsafe { bindings().runtime.dlsym?(libc::RTLD_NEXT, name.as_ptr()) })
+pub(crate) fn find_behind(name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the loader knows this handle.
+    unsafe { find(libc::RTLD_NEXT, name) }
+}
+
+/// Looks a function up.
+///
+/// # Safety
+/// - `handle` is the loader's.
+pub(super) unsafe fn find(handle: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the handle is the loader's (this function's contract), and the name a C string.
+    Some(unsafe { bindings().runtime.dlsym?(handle, name.as_ptr()) }).filter(|found| !found.is_null())
 }
 
 /// The hot paths, unless a function of the program has to be called.

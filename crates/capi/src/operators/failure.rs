@@ -95,16 +95,16 @@ fn throw_bad_alloc() -> ! {
 /// Looks up a function of the C++ runtime: in what was loaded after this object, and then in a runtime that was loaded for a part of the
 /// process.
 pub(super) fn runtime(name: &CStr) -> Option<*mut c_void> {
-    let (dlsym, dlopen) = (bindings().runtime.dlsym?, bindings().runtime.dlopen?);
-    let find = |handle| {
-        // SAFETY: the handle is the loader's, and the name a C string.
-        Some(unsafe { dlsym(handle, name.as_ptr()) }).filter(|found| !found.is_null())
-    };
-    find(libc::RTLD_NEXT).or_else(|| {
+    let dlopen = bindings().runtime.dlopen?;
+    bindings::find_behind(name).or_else(|| {
         [c"libstdc++.so.6", c"libc++.so.1", c"libc++abi.so.1"].into_iter().find_map(|library| {
             // SAFETY: the name is a C string. Nothing is loaded, and the handle is never closed.
             let handle = unsafe { dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-            (!handle.is_null()).then(|| find(handle)).flatten()
+            if handle.is_null() {
+                return None;
+            }
+            // SAFETY: the handle is the loader's.
+            unsafe { bindings::find(handle, name) }
         })
     })
 }
