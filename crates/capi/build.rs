@@ -21,13 +21,11 @@ fn main() {
     }
     let directory = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_default();
     println!("cargo::rustc-cdylib-link-arg=-Wl,-T,{directory}/order.ld");
-    let target = |part: &str| std::env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
-    if target("ENV") == "gnu" && ["aarch64", "x86_64"].contains(&target("ARCH").as_str()) {
+    match std::env::var("CARGO_CFG_TARGET_ENV").as_deref() {
         // `src/deep_binding.rs` says why it has no such name in the archive.
-        println!("cargo::rustc-cdylib-link-arg=-Wl,--defsym=dlopen=freestone_0_1_0_dlopen");
-    }
-    // For glibc the crate `libc` says so.
-    if target("ENV") == "musl" {
-        println!("cargo::rustc-cdylib-link-arg=-lc");
+        Ok("gnu") => println!("cargo::rustc-cdylib-link-arg=-Wl,--defsym=dlopen=freestone_0_1_0_dlopen"),
+        // For glibc the crate `libc` says so.
+        Ok("musl") => println!("cargo::rustc-cdylib-link-arg=-lc"),
+        _ => {}
     }
 }

@@ -54,7 +54,10 @@ fn unit(unit: Unit) -> &'static str {
 fn page() -> String {
     let mut page = HEAD.to_owned();
     for spec in OPTIONS {
-        let default = if spec.default().is_empty() { "none".to_owned() } else { format!("`{}`", spec.default()) };
+        let default = match spec.default() {
+            "" => "none".to_owned(),
+            value => format!("`{value}`"),
+        };
         // Writing into a `String` cannot fail.
         let _ = writeln!(
             page,

@@ -16,7 +16,7 @@
 //! # Safety
 //! The assembler calls [`next`] as the C ABI says, and jumps with the stack and the arguments as it got them. `dlsym` gets a C string.
 
-use crate::operators;
+use crate::operators::bindings;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
 
@@ -25,14 +25,27 @@ use core::ptr;
 #[unsafe(export_name = "dlope[n]")]
 static EXPORTED: u8 = 0;
 
+/// Defines the function by its instructions.
+macro_rules! dlopen {
+    ($($instruction:literal),* $(,)?) => {
+        core::arch::global_asm!(
+            ".pushsection .text.freestone_0_1_0_dlopen,\"ax\",@progbits",
+            ".globl freestone_0_1_0_dlopen",
+            ".protected freestone_0_1_0_dlopen",
+            ".type freestone_0_1_0_dlopen,@function",
+            "freestone_0_1_0_dlopen:",
+            ".cfi_startproc",
+            $($instruction,)*
+            ".cfi_endproc",
+            ".size freestone_0_1_0_dlopen, . - freestone_0_1_0_dlopen",
+            ".popsection",
+            next = sym next,
+        );
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
-core::arch::global_asm!(
-    ".pushsection .text.freestone_0_1_0_dlopen,\"ax\",@progbits",
-    ".globl freestone_0_1_0_dlopen",
-    ".protected freestone_0_1_0_dlopen",
-    ".type freestone_0_1_0_dlopen,@function",
-    "freestone_0_1_0_dlopen:",
-    ".cfi_startproc",
+dlopen! {
     "push rdi",
     ".cfi_adjust_cfa_offset 8",
     "mov edi, esi",
@@ -41,20 +54,10 @@ core::arch::global_asm!(
     ".cfi_adjust_cfa_offset -8",
     "mov esi, edx",
     "jmp rax",
-    ".cfi_endproc",
-    ".size freestone_0_1_0_dlopen, . - freestone_0_1_0_dlopen",
-    ".popsection",
-    next = sym next,
-);
+}
 
 #[cfg(target_arch = "aarch64")]
-core::arch::global_asm!(
-    ".pushsection .text.freestone_0_1_0_dlopen,\"ax\",@progbits",
-    ".globl freestone_0_1_0_dlopen",
-    ".protected freestone_0_1_0_dlopen",
-    ".type freestone_0_1_0_dlopen,@function",
-    "freestone_0_1_0_dlopen:",
-    ".cfi_startproc",
+dlopen! {
     "stp x30, x0, [sp, #-16]!",
     ".cfi_def_cfa_offset 16",
     ".cfi_offset x30, -16",
@@ -65,11 +68,7 @@ core::arch::global_asm!(
     ".cfi_def_cfa_offset 0",
     ".cfi_restore x30",
     "br x16",
-    ".cfi_endproc",
-    ".size freestone_0_1_0_dlopen, . - freestone_0_1_0_dlopen",
-    ".popsection",
-    next = sym next,
-);
+}
 
 /// What a call of `dlopen` goes on with; in two registers.
 #[repr(C)]
@@ -80,9 +79,9 @@ struct Next {
 
 /// The `dlopen` behind this object's, and the mode to call it with. A program that has a `malloc` of its own gets its mode.
 extern "C" fn next(mode: c_int) -> Next {
-    let shares = !operators::follows() && heap::Freestone.option("deepbind") == Some(0);
+    let shares = !bindings::follows() && heap::Freestone.option("deepbind") == Some(0);
     let mode = if shares { mode & !libc::RTLD_DEEPBIND } else { mode };
-    let function = operators::find_behind(c"dlopen").map_or(absent as *const c_void, <*mut c_void>::cast_const);
+    let function = bindings::find_behind(c"dlopen").map_or(absent as *const c_void, <*mut c_void>::cast_const);
     Next { function, mode: mode as usize }
 }
 

@@ -21,7 +21,7 @@
 
 pub mod access;
 pub mod control;
-#[cfg(all(target_env = "gnu", any(target_arch = "aarch64", target_arch = "x86_64")))]
+#[cfg(target_env = "gnu")]
 mod deep_binding;
 pub mod error_text;
 mod failure;

@@ -29,7 +29,7 @@
 //! The hot functions leave by a jump, so that their frame has gone by then. `tests/operators.rs` throws through each form, in each
 //! way of linking.
 
-mod bindings;
+pub(crate) mod bindings;
 mod choice;
 mod delete;
 mod exports;
@@ -38,6 +38,3 @@ mod mixture;
 mod new;
 mod shortcut;
 mod slots;
-
-#[cfg(all(target_env = "gnu", any(target_arch = "aarch64", target_arch = "x86_64")))]
-pub(crate) use bindings::{find_behind, follows};

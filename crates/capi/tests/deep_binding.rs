@@ -7,49 +7,52 @@ mod harness;
 
 use harness::{Program, Way, c_compiler, crate_dir, expect_silent, is_musl, scratch, succeed};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// The name of the library that only the plugin finds.
 const INNER: &str = "deep-binding-inner.so";
 
-/// The plugin, with the other library in a folder that the plugin names.
-fn plugin(test: &str) -> PathBuf {
-    let folder = scratch(&format!("deep-binding-{test}"));
-    let (plugin, inner) = (folder.join("plugin.so"), folder.join("inner"));
-    fs::create_dir_all(&inner).expect("the folder can be written");
-    for (path, flag) in [(&inner.join(INNER), "-DINNER"), (&plugin, "-Wl,--enable-new-dtags,-rpath,$ORIGIN/inner")] {
+/// The plugin, with a copy of it in a folder that the plugin names.
+fn plugin() -> &'static Path {
+    static PLUGIN: OnceLock<PathBuf> = OnceLock::new();
+    PLUGIN.get_or_init(|| {
+        let folder = scratch("deep-binding");
+        let (plugin, inner) = (folder.join("plugin.so"), folder.join("inner"));
+        fs::create_dir_all(&inner).expect("the folder can be written");
         let mut compile = Command::new(c_compiler());
-        compile.args(["-O1", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", flag, "-o"]);
-        succeed(compile.arg(path).arg(crate_dir().join("tests/c/deep_binding_plugin.c")).arg("-ldl"));
-    }
-    plugin
+        compile.args(["-O1", "-fno-builtin", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]);
+        compile.args(["-Wl,--enable-new-dtags,-rpath,$ORIGIN/inner", "-o"]).arg(&plugin);
+        succeed(compile.arg(crate_dir().join("tests/c/deep_binding_plugin.c")).arg("-ldl"));
+        fs::copy(&plugin, inner.join(INNER)).expect("the folder can be written");
+        plugin
+    })
 }
 
-fn run(test: &str, flags: &[&str], option: &str, expected: &str) {
+fn run(flags: &[&str], option: &str, expected: &str) {
     if is_musl() {
         println!("skipped: musl has no such flag");
         return;
     }
-    let plugin = plugin(test);
     for way in [Way::Preload, Way::Shared] {
-        let mut command = Program::with_flags("deep_binding.c", way, flags).command();
-        command.env("FREESTONE_DEEPBIND", option).arg(&plugin).args([INNER, expected]);
+        let mut command = Program::with_flags("deep_binding.c", way, &[flags, &["-ldl"]].concat()).command();
+        command.env("FREESTONE_DEEPBIND", option).arg(plugin()).args([INNER, expected]);
         expect_silent(&mut command, way);
     }
 }
 
 #[test]
 fn a_library_that_prefers_its_own_functions_uses_the_malloc_of_the_program() {
-    run("off", &["-ldl"], "off", "shares");
+    run(&[], "off", "shares");
 }
 
 #[test]
 fn a_library_may_keep_the_malloc_of_the_c_library() {
-    run("on", &["-ldl"], "on", "keeps");
+    run(&[], "on", "keeps");
 }
 
 #[test]
 fn a_program_with_a_malloc_of_its_own_loads_its_libraries_as_it_says() {
-    run("own", &["-DOWN", "-rdynamic", "-ldl"], "off", "keeps");
+    run(&["-DOWN", "-rdynamic"], "off", "keeps");
 }

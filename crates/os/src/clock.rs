@@ -12,6 +12,12 @@ pub(crate) fn read(id: libc::clockid_t) -> libc::timespec {
     now
 }
 
+/// Reads a clock in microseconds.
+fn read_us(id: libc::clockid_t) -> u64 {
+    let now = read(id);
+    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
+}
+
 /// Microseconds since a fixed moment: monotonic.
 ///
 /// ```
@@ -20,8 +26,7 @@ pub(crate) fn read(id: libc::clockid_t) -> libc::timespec {
 /// ```
 #[must_use]
 pub fn monotonic_us() -> u64 {
-    let now = read(libc::CLOCK_MONOTONIC);
-    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
+    read_us(libc::CLOCK_MONOTONIC)
 }
 
 /// Microseconds for which a processor has run the calling thread.
@@ -32,8 +37,7 @@ pub fn monotonic_us() -> u64 {
 /// ```
 #[must_use]
 pub fn thread_cpu_us() -> u64 {
-    let now = read(libc::CLOCK_THREAD_CPUTIME_ID);
-    now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000
+    read_us(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Nanoseconds since 1970.

@@ -12,10 +12,19 @@
 //! delete[], and then the parameters: m is a size, Pv a pointer, St11align_val_t an alignment, RKSt9nothrow_t the tag.
 
 use super::{delete, new};
+use core::ffi::CStr;
 
 /// Matches the names below, in the list of what the linker exports.
 #[unsafe(export_name = "_Z[nd][wal]*")]
 static EXPORTED: u8 = 0;
+
+/// A name that ends with a zero, as C has it.
+const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a zero is missing, or not at the end"),
+    }
+}
 
 macro_rules! exports {
     ($($name:literal = $function:path),* $(,)?) => {
@@ -24,10 +33,10 @@ macro_rules! exports {
             $(sym $function,)*
         );
 
-        /// Whether `is_wanted` says so of any name, which ends with a zero, and the address of the function here that has it.
+        /// Whether `is_wanted` says so of any name and the address of the function here that has it.
         #[inline(never)]
-        pub(super) fn any(is_wanted: &dyn Fn(&'static str, usize) -> bool) -> bool {
-            $(is_wanted(concat!($name, "\0"), $function as *const () as usize))||*
+        pub(super) fn any(is_wanted: &dyn Fn(&'static CStr, usize) -> bool) -> bool {
+            $(is_wanted(const { c_name(concat!($name, "\0")) }, $function as *const () as usize))||*
         }
     };
 }

@@ -2,9 +2,9 @@
 #![allow(unsafe_code)]
 //!
 //! A library that is loaded so that it prefers its own functions (`RTLD_DEEPBIND`, with the option `deepbind` on or in a program that is linked with
-//! the archive) takes the operators of the C++ runtime, which call `malloc` and
-//! `free`. It shares blocks with the program: one that `malloc` allocated is deleted by `operator delete`. In such a process a block of the wrong
-//! family is no crime. So before one is reported, the slots through which the objects call operators are looked at:
+//! the archive) takes the operators of the C++ runtime, which call `malloc` and `free`. It shares blocks with the program: one that `malloc`
+//! allocated is deleted by `operator delete`. In such a process a block of the wrong family is no crime. So before one is reported, the slots
+//! through which the objects call operators are looked at:
 //!
 //! ```text
 //!  object ─▶ dynamic section ─▶ relocations ─▶ the symbol is an operator ─▶ its slot: in this object, or in the calling one (not bound yet)?
@@ -14,7 +14,7 @@
 //! The loader passes each object's program headers, which stay while it calls back. An object's dynamic section, symbols and strings are as the ELF
 //! specification has them, and loaded.
 
-use super::bindings::bindings;
+use super::bindings::find;
 use super::exports;
 use super::slots::{DT_JMPREL, DT_PLTRELSZ, Dynamic, Relocation};
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -55,11 +55,10 @@ fn calls_others() -> bool {
 
 /// Whether the program has replaced any of the operators, those too that are defined by others.
 fn replaces_any() -> bool {
-    let Some(dlsym) = bindings().runtime.dlsym else { return false };
     exports::any(&|name, ours| {
-        // SAFETY: the name is a C string.
-        let bound = unsafe { dlsym(libc::RTLD_DEFAULT, name.as_ptr().cast()) }.addr();
-        bound != 0 && bound != ours
+        // SAFETY: the loader knows this handle.
+        let bound = unsafe { find(libc::RTLD_DEFAULT, name) };
+        bound.is_some_and(|bound| bound.addr() != ours)
     })
 }
 
@@ -146,11 +145,6 @@ impl Calling<'_> {
         };
         let is_operator = name.to_bytes().starts_with(b"_Zn") || name.to_bytes().starts_with(b"_Zd");
         is_operator
-            && exports::any(&|ours, address| {
-                ours.as_bytes() == name.to_bytes_with_nul()
-                    && bound() != 0
-                    && bound() != address
-                    && !self.holds(bound())
-            })
+            && exports::any(&|ours, address| ours == name && bound() != 0 && bound() != address && !self.holds(bound()))
     }
 }
