@@ -26,7 +26,10 @@ pub(crate) fn tsan() -> Result<()> {
         println!("== tsan: {package} {}", target_of_crate.join(" "));
         let mut command = command("rustup", &["run", "nightly", "cargo", "test", "-Zbuild-std", "--target", TARGET]);
         command.args(["--package", package]).args(target_of_crate).arg("--").args(filter);
-        command.env_remove("RUSTUP_TOOLCHAIN").env("RUSTFLAGS", "-Zsanitizer=thread").env("PROPTEST_CASES", "16");
+        command
+            .env_remove("RUSTUP_TOOLCHAIN")
+            .env("RUSTFLAGS", "-Zsanitizer=thread --cfg tsan")
+            .env("PROPTEST_CASES", "16");
         run(command.env("TSAN_OPTIONS", "halt_on_error=1").env("CARGO_TARGET_DIR", target().join("tsan")))
             .with_context(|| {
                 format!(
@@ -38,13 +41,30 @@ pub(crate) fn tsan() -> Result<()> {
     Ok(())
 }
 
-/// Packages whose tests use threads, the targets that contain these tests, and a filter.
-const WITH_THREADS: [(&str, &[&str], &[&str]); 5] = [
+/// Packages whose tests use threads, the targets that contain these tests, and filters: a test runs whose name contains one of them, or all without any.
+const WITH_THREADS: [(&str, &[&str], &[&str]); 7] = [
     ("freestone-base", &["--lib"], &[]),
+    ("freestone-os", &["--lib"], &["futex", "linux::purge::tests::threads_", "own_stack", "thread", "weak_symbols"]),
+    ("freestone-bounded", &["--lib"], &["last_error"]),
     ("freestone-pool", &["--lib", "--test", "threads", "--test", "typed"], &[]),
     ("freestone-tlsf", &["--test", "allocator"], &[]),
-    ("freestone", &["--lib"], &["page::large_cache"]),
-    ("freestone", &["--test", "threads"], &[]),
+    (
+        "freestone",
+        &["--lib"],
+        &[
+            "api::fork",
+            "api::live",
+            "api::local_heap",
+            "api::options",
+            "page::freed",
+            "page::large_cache",
+            "page::limits",
+            "page::purging",
+            "page::tests",
+            "stats::live_page",
+        ],
+    ),
+    ("freestone", &["--test", "threads", "--test", "explicit_heaps", "--test", "everything_at_once"], &[]),
 ];
 
 /// Runs the tests of the seams (`crates/capi/tests/seams.rs`): their long forms, or with settings of the machine changed.
@@ -103,4 +123,46 @@ pub(crate) fn faults(long: bool) -> Result<()> {
 pub(crate) fn tlsf_sequences(length: u32) -> Result<()> {
     let test = ["test", "--release", "--package", "freestone-tlsf", "--test", "sequences", "--", "--nocapture"];
     run(cargo(&test).env("TLSF_SEQUENCE_LENGTH", length.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The modules below `folder`, which are those of `path`, whose tests use threads.
+    fn with_threads(folder: &Path, path: &str, found: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).expect("a folder of sources") {
+            let file = entry.expect("an entry").path();
+            let stem = file.file_stem().expect("a name").to_string_lossy();
+            let module = if path.is_empty() { stem.into_owned() } else { format!("{path}::{stem}") };
+            if file.is_dir() {
+                with_threads(&file, &module, found);
+            } else if module.split("::").any(|name| name == "tests") {
+                let text = fs::read_to_string(&file).expect("a source");
+                if text.contains("thread::scope(") || text.contains("thread::spawn(") {
+                    found.push(module);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_unit_test_with_threads_runs_under_the_sanitizer() {
+        let is_covered = |package: &str, module: &str| {
+            WITH_THREADS.iter().any(|(covered, targets, filters)| {
+                let matches = |filter: &&str| module.contains(filter) || filter.starts_with(module);
+                *covered == package && targets.contains(&"--lib") && (filters.is_empty() || filters.iter().any(matches))
+            })
+        };
+        let mut n_found = 0;
+        for name in ["base", "os", "bounded", "pool", "tlsf", "freestone"] {
+            let package = if name == "freestone" { name.to_owned() } else { format!("freestone-{name}") };
+            let mut found = Vec::new();
+            with_threads(&root().join("crates").join(name).join("src"), "", &mut found);
+            found.iter().for_each(|module| assert!(is_covered(&package, module), "{package}: {module}"));
+            n_found += found.len();
+        }
+        assert!(n_found > 15, "{n_found}");
+    }
 }

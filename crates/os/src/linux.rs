@@ -224,11 +224,18 @@ unsafe impl Os for Linux {
     }
 }
 
+/// What ThreadSanitizer does not see, because these system calls do not go through the C library: that the kernel unmaps memory before it maps other
+/// memory in its place.
+#[cfg(tsan)]
+static N_UNMAPPED: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
+
 /// Maps `bytes` that read as zero, where the kernel likes. Only what is written gets memory.
 pub(crate) fn map(bytes: usize) -> Option<*mut u8> {
     let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | UNCOUNTED);
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) }.ok()?;
+    #[cfg(tsan)]
+    N_UNMAPPED.load(core::sync::atomic::Ordering::Acquire);
     address::expose(at);
     Some(at.cast())
 }
@@ -238,6 +245,8 @@ pub(crate) fn map(bytes: usize) -> Option<*mut u8> {
 /// # Safety
 /// - `map` returned `at` for as many bytes, and no code uses the memory any more.
 pub(crate) unsafe fn unmap(at: *mut u8, bytes: usize) {
+    #[cfg(tsan)]
+    N_UNMAPPED.fetch_add(1, core::sync::atomic::Ordering::Release);
     // SAFETY: the range is one mapping that no code uses (this function's contract).
     let _ = unsafe { munmap(at.cast(), bytes) };
 }

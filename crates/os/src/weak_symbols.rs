@@ -6,7 +6,8 @@
 //! | `freestone_options` | the program | `options` |
 //! | `_IO_list_lock`, `_IO_list_unlock`, `_IO_list_resetlock` | glibc | `fork` |
 //!
-//! Rust has no weak symbols: the assembler stores the addresses in a table, and the linker and the loader fill it in.
+//! Rust has no weak symbols: the assembler stores the addresses in a table, and the linker and the loader fill it in. Link-time optimisation puts
+//! this text beside the program's definition of `freestone_options`, where `.weak` would contradict it: `.weakref` makes only this reference weak.
 //!
 //! # Safety
 //! An address is null where no object defines the symbol, and then nothing is called or read. `freestone_options` must be a C string where a program
@@ -15,7 +16,7 @@
 use core::ffi::{CStr, c_char};
 
 core::arch::global_asm!(
-    ".weak freestone_options",
+    ".weakref freestone_0_1_0_options, freestone_options",
     ".weak _IO_list_lock",
     ".weak _IO_list_unlock",
     ".weak _IO_list_resetlock",
@@ -24,7 +25,7 @@ core::arch::global_asm!(
     ".hidden freestone_0_1_0_weak",
     ".p2align 3",
     "freestone_0_1_0_weak:",
-    ".quad freestone_options",
+    ".quad freestone_0_1_0_options",
     ".quad _IO_list_lock",
     ".quad _IO_list_unlock",
     ".quad _IO_list_resetlock",

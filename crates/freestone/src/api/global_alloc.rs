@@ -212,7 +212,7 @@ unsafe impl GlobalAlloc for Freestone {
                 if current::get().is_plain() {
                     return block;
                 }
-                if let Some(record) = recording::recorded() {
+                if let Some(record) = recording::recorded().filter(|record| record.own().watch().is_none()) {
                     // It stays where it is.
                     return recording::reallocate(
                         record,

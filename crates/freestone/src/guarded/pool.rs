@@ -106,12 +106,25 @@ impl GuardedPool {
         self.spot(at).is_some()
     }
 
-    /// Allocates a guarded block, at the end or the start of its slot. Returns it, zeroed, and the bytes of its pages; `None` if no slot is
+    /// Whether a slot has room for a block of this size and alignment.
+    pub(crate) fn fits(size: usize, align: usize) -> bool {
+        size <= Self::geometry().slot_bytes() && align <= Self::geometry().page()
+    }
+
+    /// Whether a slot is vacant. Says so, once, if none is.
+    pub(crate) fn has_vacant(&self) -> bool {
+        self.vacant.lock().has() || {
+            self.say_full();
+            false
+        }
+    }
+
+    /// Allocates a guarded block, at the end or the start of its slot. Returns it, zeroed, and the bytes of its pages; `None` if it does not fit, no slot is
     /// vacant or there is no memory.
     pub(crate) fn allocate(&self, wanted: Wanted, at_end: bool, site: &Site) -> Option<(*mut u8, usize)> {
         let geometry = Self::geometry();
         let align = wanted.align.max(GRANULE_BYTES);
-        if wanted.size > geometry.slot_bytes() || align > geometry.page() {
+        if !Self::fits(wanted.size, align) {
             return None;
         }
         let index = self.take_slot()?;
@@ -146,11 +159,7 @@ impl GuardedPool {
         }
         let slots = self.slots();
         loop {
-            let Some(index) = vacant.take() else {
-                drop(vacant);
-                self.say_full();
-                return None;
-            };
+            let index = vacant.take()?;
             if slots.get(index)?.state() != State::Spent {
                 return Some(index);
             }

@@ -19,6 +19,11 @@ impl Vacant {
         Self { ring: [0; N_SLOTS], first: 0, len: 0, n_used: 0 }
     }
 
+    /// Whether a slot is vacant.
+    pub(crate) fn has(&self) -> bool {
+        self.n_used < N_SLOTS || self.len > 0
+    }
+
     /// Takes the next slot; `None` if none is vacant.
     pub(crate) fn take(&mut self) -> Option<usize> {
         if self.n_used < N_SLOTS {

@@ -55,7 +55,6 @@ impl Generation {
     pub(crate) const FIRST_EXPLICIT: Self = Self(1 << (31 - CODE_BITS));
 
     /// The generation with a number, which is that of a heap.
-    #[cfg(test)]
     pub(crate) const fn numbered(number: u32) -> Self {
         Self(number)
     }

@@ -138,7 +138,8 @@ pub struct HeapStats {
     pub spans: u64,
     /// Free blocks that it caches: in bins, and in the large-run cache.
     pub cached: u64,
-    /// Explicit heaps: blocks that the program holds, and those that other threads have freed and the heap has not got back yet; else 0.
+    /// Explicit heaps: blocks that the program holds, those that other threads have freed and the heap has not got back yet, and, of a heap hardened
+    /// with [`Harden::Checks`](crate::options::Harden::Checks) or more, freed blocks that wait in its quarantine; else 0.
     pub live: u64,
     /// Explicit heaps: the part of `live` in large blocks; else 0.
     pub large: u64,

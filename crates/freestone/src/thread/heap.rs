@@ -42,7 +42,7 @@ use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr;
 use freestone_base::inbox::LinkKey;
-use freestone_base::sync::Ordering;
+use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_os::Os;
 
 /// A heap of one thread, or of the threads that take turns behind a gate. See the module header.
@@ -61,7 +61,7 @@ pub(crate) struct ThreadHeap<O: Os + 'static> {
     watched: WatchSeat,
     profile: ProfileCountdowns,
     shared: Cell<*const Shared<O>>,
-    generation: Cell<Generation>,
+    generation: AtomicU32,
     number: Cell<u32>,
     thread: ThreadNote,
     links: RecordLinks<Self>,
@@ -119,7 +119,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             watched: WatchSeat::empty(),
             profile: ProfileCountdowns::new(),
             shared: Cell::new(ptr::null()),
-            generation: Cell::new(Generation::NONE),
+            generation: AtomicU32::new(Generation::NONE.number()),
             number: Cell::new(0),
             thread: ThreadNote::new(),
             links: RecordLinks::new(),
@@ -159,9 +159,10 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.shared.get().is_null()
     }
 
-    /// The generation of the record's current or last heap. For the holder of the registry's lock.
+    /// The generation of the record's current or last heap.
+    #[inline]
     pub(crate) fn generation(&self) -> Generation {
-        self.generation.get()
+        Generation::numbered(self.generation.load(Ordering::Relaxed))
     }
 
     /// The heap's mailbox, for other threads.

@@ -22,7 +22,7 @@
 //! layout and puts the block into a bin without a look.
 
 use crate::config::{MisusePolicy, key};
-use crate::guarded::pool::{Freed, Wanted};
+use crate::guarded::pool::{Freed, GuardedPool, Wanted};
 use crate::misuse::finding::{Finding, Site};
 use crate::misuse::{Misuse, abort};
 use crate::span::family::Family;
@@ -80,7 +80,7 @@ pub(super) fn sample_first<O: Os>(own: Own<'_, O>, class: usize, request: &Reque
 
 #[cold]
 fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
-    if is_due(own, class) {
+    if is_due(own, class, request) {
         if let Some(block) = guard(own, class, request) {
             return Some(block);
         }
@@ -91,22 +91,42 @@ fn sample_slow<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Optio
 
 #[cold]
 fn sample_or_guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewBlock> {
-    let is_due = is_due(own, class);
-    let block = profiling::sample(own, class, request, is_due || own.watch().is_some());
+    let is_due = is_due(own, class, request);
+    let mut block = profiling::sample(own, class, request, is_due || own.watch().is_some());
     let guarded = if block.is_none() && is_due { guard(own, class, request) } else { None };
+    if is_due && block.or(guarded).is_none() && own.watch().is_none() {
+        // Another thread has taken the last slot: this allocation takes a block of the bin after all.
+        block = profiling::sample(own, class, request, false);
+    }
     if guarded.is_none() && own.bins().is_empty(class) {
         put_back(own, class);
     }
     block.or(guarded)
 }
 
-/// Whether an allocation of the class, of which the countdown is told, is to be guarded.
+/// Whether an allocation of the class, of which the countdown is told, is to be guarded, and can be. If it cannot, it is due no more.
 #[inline(always)]
-fn is_due<O: Os>(own: Own<'_, O>, class: usize) -> bool {
+fn is_due<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> bool {
     // A watched heap's bins are empty: all that it hands out comes here.
     let Some(rate) = rate(own) else { return false };
     count(own, class, rate, 1);
-    own.bins().is_due(class)
+    if !own.bins().is_due(class) {
+        return false;
+    }
+    let is_possible = can_guard(own, request);
+    if !is_possible {
+        own.bins().take_due(class);
+    }
+    is_possible
+}
+
+/// Whether a guarded block may be what is asked for, and there is room for one.
+fn can_guard<O: Os>(own: Own<'_, O>, request: &Request) -> bool {
+    let is_refused = request.family == Family::Rust && own.watch().is_none();
+    !is_refused
+        && GuardedPool::fits(request.size, request.align)
+        && has_room(own, request.size)
+        && own.shared().guarded.has_vacant()
 }
 
 /// A guarded block, zeroed, for an allocation that is due.
@@ -119,9 +139,6 @@ fn guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewB
 /// Inlined: each function less is a frame less in every stack.
 #[inline(always)]
 fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
-    if (request.family == Family::Rust && own.watch().is_none()) || !has_room(own, request.size) {
-        return None;
-    }
     let wanted = Wanted { size: request.size, align: request.align, class };
     let (start, bytes) = own.shared().guarded.allocate(wanted, random(own) & 1 == 0, &here(own))?;
     own.shared().pages.add_beside(bytes);

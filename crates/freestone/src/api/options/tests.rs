@@ -94,7 +94,7 @@ fn no_thread_finds_a_limit_that_is_refused() {
     let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            for _ in 0..200_000 {
+            for _ in 0..if cfg!(miri) { 100 } else { 200_000 } {
                 assert_eq!(set(shared, "limit_hard", "4m"), Err(Mistake::BelowUse));
             }
             is_done.store(true, Ordering::Relaxed);

@@ -34,6 +34,7 @@ use crate::thread::spans_ahead::SpansAhead;
 use crate::thread::ticks::Ticks;
 use crate::thread::watched::seat::WatchedHeap;
 use core::marker::PhantomData;
+use freestone_base::sync::Ordering;
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
@@ -68,7 +69,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             }
         }
         self.shared.set(shared);
-        self.generation.set(generation);
+        self.generation.store(generation.number(), Ordering::Relaxed);
         self.change_thread();
         self.profile.begin();
         self.spans.reset_pages();
@@ -366,7 +367,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// The generation that owns its spans.
     #[must_use]
     pub(crate) fn generation(self) -> Generation {
-        self.heap.generation.get()
+        self.heap.generation()
     }
 
     /// The time, for periodic work.

@@ -10,6 +10,7 @@ use freestone_os::fake::Fake;
 use std::vec::Vec;
 
 mod call_sites;
+mod guarded;
 mod patterns;
 mod steps;
 
@@ -315,26 +316,4 @@ fn a_second_free_of_a_chosen_block_is_reported() {
     let twice = |at: usize| (Misuse::DoubleFree { block_bytes: 48 }, blocks[at].addr());
     assert_eq!(seen::take(), [twice(4), twice(8)]);
     world.check().unwrap();
-}
-
-#[test]
-fn guarded_blocks_and_samples_take_none_from_each_other() {
-    use crate::config::key;
-    let (levels, n, expected) = if cfg!(miri) { (&LEVELS[..1], 400, 8..36) } else { (&LEVELS[..], 60_000, 2307..3750) };
-    for level in levels {
-        let interval = 1 << 12;
-        let world = world(interval, level, 77);
-        world.set(key::GUARD_SAMPLE, "20");
-        let heap = world.heap();
-        let mut n_guarded = 0;
-        for _ in 0..n {
-            let block = allocate_hot(heap, 100);
-            n_guarded += usize::from(world.shared.guarded.contains(block.addr()));
-            free(heap, block);
-        }
-        assert!(expected.contains(&n_guarded), "{level}: {n_guarded}");
-        let since_start = estimates(&world).1;
-        assert!(is_near(since_start, (n * 112) as f64, 112, interval), "{level}: {since_start}");
-        world.check().unwrap();
-    }
 }
