@@ -52,8 +52,19 @@ const PACKAGES: [&str; 6] =
     ["freestone-base", "freestone-os", "freestone-trace", "freestone-tlsf", "freestone-pool", "freestone"];
 
 /// Tests of the C interface that need nothing but a C compiler and a way to run its programs.
-const C_TESTS: [&str; 10] =
-    ["conformance", "deep_binding", "elf", "life_cycle", "memory", "misuse", "options", "pool", "threads", "tlsf"];
+const C_TESTS: [&str; 11] = [
+    "conformance",
+    "deep_binding",
+    "elf",
+    "everything_at_once",
+    "life_cycle",
+    "memory",
+    "misuse",
+    "options",
+    "pool",
+    "threads",
+    "tlsf",
+];
 
 impl Platform {
     /// `cargo test` for some packages, with the runner of the platform's programs.

@@ -23,6 +23,10 @@
 #pragma weak freestone_heap_realloc
 #pragma weak freestone_option_set
 #pragma weak freestone_option_get
+#pragma weak freestone_profile_start
+#pragma weak freestone_profile_stop
+#pragma weak freestone_profile_dump
+#pragma weak freestone_profile_dump_to
 #pragma weak freestone_stats
 #pragma weak freestone_stats_write
 #pragma weak freestone_heap_stats

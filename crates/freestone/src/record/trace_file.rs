@@ -19,6 +19,7 @@ use crate::config::path_value::PathValue;
 use crate::record::trace_name::{ATTEMPTS, TraceName};
 use core::cell::UnsafeCell;
 use core::ptr;
+use core::sync::atomic;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use freestone_os::growing_file::{self, FileId, OpenFile};
 use freestone_os::{Errno, Late, OutputFile, Zeroed, clock, process, report};
@@ -280,10 +281,12 @@ impl TraceFile {
 struct MappedHeader(*mut u8);
 
 impl MappedHeader {
+    /// Several threads may end the recording at once.
     fn put(&self, at: usize, number: u64) {
-        let place = self.0.wrapping_add(at).cast::<[u8; 8]>();
-        // SAFETY: `at` is one of the offsets of `freestone_trace::file`, so the number lies inside the header, which is mapped.
-        unsafe { ptr::write(place, number.to_le_bytes()) };
+        let place = self.0.wrapping_add(at).cast::<u64>();
+        // SAFETY: `at` is one of the offsets of `freestone_trace::file`, multiples of 8, so the number lies inside the header, which is mapped, and is
+        // accessed in no other way.
+        unsafe { atomic::AtomicU64::from_ptr(place) }.store(number.to_le(), Ordering::Relaxed);
     }
 }
 
