@@ -1,5 +1,7 @@
 /* Every function of the C interface beside every other: threads call them in an order drawn from a seed, begin and end threads, and fork. Blocks keep
- * their contents, and a child finds every lock free. The argument is the number of calls of each thread. */
+ * their contents, and a child finds every lock free. The arguments are the number of calls of each thread, and a seed.
+ *
+ * Long because: it has a function for each kind of call. */
 #include "expect.h"
 #include "freestone.h"
 #include <locale.h>
