@@ -29,5 +29,12 @@ pub(crate) fn check() -> Result<()> {
     let workloads = ["bench", "random_mixed", "larson", "realloc_growth", "latency_tail"];
     freestone(&[&workloads[..], &["--quick", "--rounds", "2", "--allocator", &beside]].concat(), "peer.jsonl")?;
     let workloads = ["bench", "random_mixed", "string_churn", "producer_consumer", "realloc_growth"];
-    freestone(&[&workloads[..], &["--quick", "--self-test", "--allocator", "freestone"]].concat(), "self-test.jsonl")
+    let self_test = |results| {
+        freestone(&[&workloads[..], &["--quick", "--self-test", "--allocator", "freestone"]].concat(), results)
+    };
+    // A machine whose load changes with the rounds lets a difference be claimed now and then; an error of the method does so each time.
+    self_test("self-test.jsonl").or_else(|claimed| {
+        println!("{claimed:#}\nmeasured once more, because what else runs here may have been the cause:");
+        self_test("self-test-again.jsonl")
+    })
 }
