@@ -8,6 +8,7 @@ use crate::pieces::Pieces;
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt;
 use freestone_base::units::PAGE_BYTES;
+use freestone_os::{Errno, process};
 use heap::{ClassStats, Details, Freestone, Stats};
 
 /// `struct mallinfo2` of `<malloc.h>`. Bytes, but for the counts of free chunks, which stay 0.
@@ -169,5 +170,8 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
     }
     // SAFETY: the stream is open (this function's contract) as long as this call runs.
     let mut pieces = unsafe { Pieces::new(to_stream, stream.cast()) };
-    Freestone.with_details(|details| pieces.write_all(format_args!("{}", Xml(details)))).unwrap_or(-1)
+    Freestone.with_details(|details| pieces.write_all(format_args!("{}", Xml(details)))).unwrap_or_else(|| {
+        process::set_errno(Errno::NOMEM);
+        -1
+    })
 }

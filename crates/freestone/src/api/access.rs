@@ -1,4 +1,4 @@
-//! The checks of memory functions: whether a stretch of memory that a program reads or writes stays inside one block.
+//! What is known of a block without a heap: the checks of memory functions, whether a stretch of memory that a program reads or writes stays inside one block.
 //!
 //! A second library (`freestone_memory`) has the memory functions, and asks here.
 //!
@@ -48,6 +48,17 @@ pub fn check_access(address: usize, bytes: usize, access: impl FnOnce() -> Acces
             report(extent, offset, bytes, access());
         }
     }
+}
+
+/// The size of the live block that starts at `address`, for a thread that has no heap and gets none: no memory is left for one, or the thread is starting and was
+/// interrupted by a signal handler.
+pub(super) fn size_without_heap(address: usize) -> Option<usize> {
+    let shared = &PROCESS.shared;
+    if shared.guarded.contains(address) {
+        return shared.guarded.size_of(address).ok();
+    }
+    let extent = extent::find(shared, &HINTS, address)?;
+    (extent.start == address && extent.state == BlockState::Live).then_some(extent.size)
 }
 
 #[cold]

@@ -13,6 +13,7 @@
 //! As for C's `free`: `block` was returned by this allocator, is not freed, and no code uses it any more. A violation that can be seen is
 //! reported (`misuse`).
 
+use crate::api::access;
 use crate::api::local_heap::{keep_freed, with_heap};
 use crate::api::recording;
 use crate::size_class::{N_CLASSES, block_bytes};
@@ -403,5 +404,5 @@ fn usable_size_slow(block: *mut u8) -> Option<usize> {
     if block.is_null() {
         return None;
     }
-    with_heap(|own| own.usable_bytes(block)).flatten()
+    with_heap(|own| own.usable_bytes(block)).unwrap_or_else(|| access::size_without_heap(block.addr()))
 }
