@@ -4,6 +4,7 @@
 //!
 //! # Safety
 //! A block is used by the one thread that has it. A heap is dropped when no thread has a block of it.
+#![cfg(all(target_os = "linux", not(miri)))]
 
 use freestone::door::{self, Owner};
 use freestone::options::{Harden, OPTIONS, Unit};
