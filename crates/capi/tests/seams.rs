@@ -181,6 +181,14 @@ fn memory_that_children_do_not_inherit_breaks_no_child() {
 }
 
 #[test]
+fn a_process_ends_while_another_of_its_threads_forks() {
+    if emulated("qemu itself is not safe to fork while its threads work") {
+        return;
+    }
+    run("seams_fork.c", &["exits", &count(50, 5000)]);
+}
+
+#[test]
 fn threads_that_exit_with_live_blocks_leave_nothing_else() {
     run("seams_fork.c", &["threads", &count(3000, 100_000)]);
 }

@@ -96,18 +96,36 @@ pub fn is_running(id: i32) -> bool {
     is_running
 }
 
+/// A function that the C library calls around a fork.
+pub type ForkHandler = extern "C" fn();
+
+#[cfg(target_env = "gnu")]
+unsafe extern "C" {
+    fn __register_atfork(
+        before: Option<ForkHandler>,
+        parent: Option<ForkHandler>,
+        child: Option<ForkHandler>,
+        object: *const u8,
+    ) -> c_int;
+}
+
+#[cfg(not(target_env = "gnu"))]
 unsafe extern "C" {
     fn pthread_atfork(before: Option<ForkHandler>, parent: Option<ForkHandler>, child: Option<ForkHandler>) -> c_int;
 }
 
-/// A function that the C library calls around a fork.
-pub type ForkHandler = extern "C" fn();
-
 /// Has `before` called in the thread that forks, and after the fork `in_parent` in that thread and `in_child` in its copy. `false` if the C library
 /// cannot.
 pub fn at_fork(before: ForkHandler, in_parent: ForkHandler, in_child: ForkHandler) -> bool {
+    // With `pthread_atfork` glibc forgets an object's handlers when the process ends: a thread that is within `fork` then would not come to `in_parent`. This
+    // is what `pthread_atfork` calls, here for no object.
+    #[cfg(target_env = "gnu")]
+    // SAFETY: the handlers are functions of the type asked for, and the object that has them in it stays loaded (`pin`).
+    let error = unsafe { __register_atfork(Some(before), Some(in_parent), Some(in_child), core::ptr::null()) };
+    #[cfg(not(target_env = "gnu"))]
     // SAFETY: the handlers are functions of the type asked for, and exist as long as the object that has them in it is loaded.
-    unsafe { pthread_atfork(Some(before), Some(in_parent), Some(in_child)) == 0 }
+    let error = unsafe { pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+    error == 0
 }
 
 /// The C library's `errno` of this thread.

@@ -260,6 +260,38 @@ static void threads_that_die(int n) {
     EXPECT(stats.committed < (size_t)8 << 20);
 }
 
+static void *forks_for_ever(void *unused) {
+    for (;;) {
+        pid_t child = fork();
+        if (child == 0) {
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+    return unused;
+}
+
+/* Processes end while other threads of theirs are within `fork`, for most of the time: the more memory is touched, the longer that takes. */
+static void exits(int n) {
+    enum { TOUCHED = 16 << 20, THREADS = 4 };
+    for (int i = 0; i < n; i++) {
+        pid_t process = fork();
+        EXPECT(process >= 0);
+        if (process == 0) {
+            alarm(30);
+            pthread_t threads[THREADS];
+            memset(HIDE(malloc(TOUCHED)), 1, TOUCHED);
+            for (int t = 0; t < THREADS; t++) {
+                EXPECT(pthread_create(&threads[t], NULL, forks_for_ever, NULL) == 0);
+            }
+            usleep(2000 + (useconds_t)i % 10 * 100);
+            exit(0);
+        }
+        int status;
+        EXPECT(waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
 int main(int argc, char **argv) {
     EXPECT(argc == 3);
     int n = atoi(argv[2]);
@@ -274,6 +306,8 @@ int main(int argc, char **argv) {
         storm(vforks);
     } else if (!strcmp(argv[1], "not_for_children")) {
         not_for_children();
+    } else if (!strcmp(argv[1], "exits")) {
+        exits(n);
     } else if (!strcmp(argv[1], "threads")) {
         threads_that_die(n);
     } else {
