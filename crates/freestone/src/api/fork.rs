@@ -34,6 +34,9 @@
 //! allocate when it reads `/etc/nsswitch.conf` (the first time, or when the file has changed), and in 2.42 that of the list of `popen`'s
 //! children, whose holder allocates in `popen` while others are open. Nor is musl covered: its `fork` locks its list of streams after all
 //! handlers, too, and it exports no function to lock the list before.
+//!
+//! Nor is a fork in a signal handler that has interrupted its own thread within the allocator: it waits for a lock that this thread holds. (POSIX has
+//! `fork` among the functions that a handler may call until 2024, `_Fork` since.)
 
 use crate::api::pressure::Pressure;
 use crate::shared::Shared;
