@@ -128,23 +128,20 @@ pub(crate) fn tlsf_sequences(length: u32) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::install::files_below;
+    use crate::source::folder_of;
     use std::path::Path;
 
-    /// The modules below `folder`, which are those of `path`, whose tests use threads.
-    fn with_threads(folder: &Path, path: &str, found: &mut Vec<String>) {
-        for entry in fs::read_dir(folder).expect("a folder of sources") {
-            let file = entry.expect("an entry").path();
-            let stem = file.file_stem().expect("a name").to_string_lossy();
-            let module = if path.is_empty() { stem.into_owned() } else { format!("{path}::{stem}") };
-            if file.is_dir() {
-                with_threads(&file, &module, found);
-            } else if module.split("::").any(|name| name == "tests") {
-                let text = fs::read_to_string(&file).expect("a source");
-                if text.contains("thread::scope(") || text.contains("thread::spawn(") {
-                    found.push(module);
-                }
-            }
-        }
+    /// The test modules of the crate in `folder` that use threads.
+    fn with_threads(folder: &Path) -> Vec<String> {
+        let uses_threads = |file: &String| {
+            let text = fs::read_to_string(folder.join(file)).expect("a source");
+            text.contains("thread::scope(") || text.contains("thread::spawn(")
+        };
+        let files = files_below(folder).expect("a folder of sources");
+        let module = |file: String| file.trim_end_matches(".rs").replace('/', "::");
+        let is_test = |module: &String| module.split("::").any(|name| name == "tests");
+        files.into_iter().filter(uses_threads).map(module).filter(is_test).collect()
     }
 
     #[test]
@@ -158,8 +155,7 @@ mod tests {
         let mut n_found = 0;
         for name in ["base", "os", "bounded", "pool", "tlsf", "freestone"] {
             let package = if name == "freestone" { name.to_owned() } else { format!("freestone-{name}") };
-            let mut found = Vec::new();
-            with_threads(&root().join("crates").join(name).join("src"), "", &mut found);
+            let found = with_threads(&root().join(folder_of(name)).join("src"));
             found.iter().for_each(|module| assert!(is_covered(&package, module), "{package}: {module}"));
             n_found += found.len();
         }

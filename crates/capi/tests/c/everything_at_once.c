@@ -64,15 +64,19 @@ static size_t draw_size(struct thread *self) {
     }
 }
 
-/* The bytes at both ends: blocks of some MiB would take all of the time. */
+/* So many bytes at each end of a block are looked at: blocks of some MiB would take all of the time. */
+static size_t at_each_end(size_t size) {
+    return size < 300 ? size : 300;
+}
+
 static void fill(struct block *block) {
-    size_t n = block->size < 300 ? block->size : 300;
+    size_t n = at_each_end(block->size);
     memset(block->start, block->filling, n);
     memset(block->start + block->size - n, block->filling, n);
 }
 
 static void check(const struct block *block) {
-    size_t n = block->size < 300 ? block->size : 300;
+    size_t n = at_each_end(block->size);
     for (size_t i = 0; i < n; i++) {
         EXPECT(block->start[i] == block->filling);
         EXPECT(block->start[block->size - 1 - i] == block->filling);
@@ -169,7 +173,7 @@ static void resize(struct thread *self) {
     if (block.kind != OF_C && block.kind != OF_HEAP) {
         return release(self, block);
     }
-    size_t size = 1 + draw_size(self), kept = block.size < size ? block.size : size;
+    size_t size = 1 + draw_size(self), kept = at_each_end(block.size < size ? block.size : size);
     unsigned char *start = block.kind == OF_HEAP ? freestone_heap_realloc(common_heap, block.start, size)
                                                  : realloc(block.start, size);
     if (!is_there(start)) {
@@ -177,7 +181,7 @@ static void resize(struct thread *self) {
         self->own[self->n_own++] = block;
         return;
     }
-    for (size_t i = 0; i < kept && i < 300 && i < block.size; i++) {
+    for (size_t i = 0; i < kept; i++) {
         EXPECT(start[i] == block.filling);
     }
     add(self, (struct block){start, size, size < 16 ? 8 : 16, block.kind, 0});

@@ -1,4 +1,5 @@
-//! What is known of a block without a heap: the checks of memory functions, whether a stretch of memory that a program reads or writes stays inside one block.
+//! What is found out about a block without a heap: its size, and for memory functions whether a stretch of memory that a program reads or writes stays
+//! inside it.
 //!
 //! A second library (`freestone_memory`) has the memory functions, and asks here.
 //!
@@ -50,12 +51,14 @@ pub fn check_access(address: usize, bytes: usize, access: impl FnOnce() -> Acces
     }
 }
 
-/// The size of the live block that starts at `address`, for a thread that has no heap and gets none: no memory is left for one, or the thread is starting and was
-/// interrupted by a signal handler.
-pub(super) fn size_without_heap(address: usize) -> Option<usize> {
+/// The size of the live block that starts at `address`; `None` if no block does, as far as can be told. Reports nothing.
+pub(super) fn live_size(address: usize) -> Option<usize> {
     let shared = &PROCESS.shared;
     if shared.guarded.contains(address) {
         return shared.guarded.size_of(address).ok();
+    }
+    if shared.empty.contains(address) {
+        return shared.empty.family_of(address).ok().map(|_| 0);
     }
     let extent = extent::find(shared, &HINTS, address)?;
     (extent.start == address && extent.state == BlockState::Live).then_some(extent.size)

@@ -404,5 +404,6 @@ fn usable_size_slow(block: *mut u8) -> Option<usize> {
     if block.is_null() {
         return None;
     }
-    with_heap(|own| own.usable_bytes(block)).unwrap_or_else(|| access::size_without_heap(block.addr()))
+    // A thread gets no heap where no memory is left for one, or in a signal handler that interrupts its start.
+    with_heap(|own| own.usable_bytes(block)).unwrap_or_else(|| access::live_size(block.addr()))
 }

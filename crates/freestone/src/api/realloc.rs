@@ -6,19 +6,16 @@
 //! # Safety
 //! As for C's `realloc`: `block` was returned by this allocator and is not freed. A violation that can be seen is reported (`misuse`).
 
+use crate::api::access;
 use crate::api::local_heap::with_heap;
-use crate::api::process::PROCESS;
 use crate::api::recording;
 use crate::api::shortage::{self, or_enomem};
 use crate::record::recorder::Asked;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
-use crate::span::trailer::State;
 use crate::thread::any_block::is_possible;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::{small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
-use crate::thread::locate::{Place, locate};
-use crate::thread::watched::examine::{Seen, trailer_at};
 use crate::thread::{current, flush};
 use core::ptr;
 use freestone_os::System;
@@ -106,27 +103,10 @@ unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 
         return moved;
     }
     // An invalid pointer has been reported, and stays invalid: that is no shortage.
-    let is_wrong = || match locate(&PROCESS.shared, block) {
-        Place::Wrong(_) => true,
-        Place::Small { class, .. } => !is_live(block, class),
-        Place::Guarded => PROCESS.shared.guarded.size_of(block.addr()).is_err(),
-        Place::Empty => PROCESS.shared.empty.family_of(block.addr()).is_err(),
-        _ => false,
-    };
-    let is_short = |moved: &*mut u8| moved.is_null() && is_possible(size, align) && !is_wrong();
+    let is_short =
+        |moved: &*mut u8| moved.is_null() && is_possible(size, align) && access::live_size(block.addr()).is_some();
     // SAFETY: a second attempt is made only if the first one returned null, and then the block is as it was.
     or_enomem(shortage::handle(moved, is_short, || unsafe { attempt(block, size, align) }))
-}
-
-/// Whether the program has the block of `class` at an address, as far as its span tells.
-fn is_live(block: *mut u8, class: usize) -> bool {
-    let (shared, at) = (&PROCESS.shared, block.addr());
-    let seen = shared.pages.view().page_of(at).and_then(|page| trailer_at(shared, page, class, at));
-    match seen {
-        Some((_, Seen::None)) => true,
-        Some((start, Seen::Whole(trailer))) => start == at && matches!(trailer.state, State::Live(_)),
-        _ => false,
-    }
 }
 
 /// # Safety

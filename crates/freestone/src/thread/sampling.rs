@@ -95,7 +95,7 @@ fn sample_or_guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> O
     let mut block = profiling::sample(own, class, request, is_due || own.watch().is_some());
     let guarded = if block.is_none() && is_due { guard(own, class, request) } else { None };
     if is_due && block.or(guarded).is_none() && own.watch().is_none() {
-        // Another thread has taken the last slot: this allocation takes a block of the bin after all.
+        // Another thread has taken the last slot, or there is no memory for it: this allocation takes a block of the bin after all.
         block = profiling::sample(own, class, request, false);
     }
     if guarded.is_none() && own.bins().is_empty(class) {
