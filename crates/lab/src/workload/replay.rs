@@ -83,7 +83,7 @@ struct Replay {
     progress: &'static [Progress],
     slots: &'static [AtomicPtr<u8>],
     touch: Touch,
-    /// Bytes of live blocks, now and at most. Exact where threads take turns.
+    /// Bytes of live blocks, now and at most.
     live: AtomicU64,
     peak: AtomicU64,
     checksum: AtomicU64,
@@ -280,12 +280,19 @@ impl Replay {
         first.into()
     }
 
+    /// Counts a block that had `before` bytes and has `size` now. A record that frees or resizes a block waits for the one before it, which has been
+    /// counted: the sum is never below zero.
     fn count(&self, before: u64, size: u64) {
-        // Threads that take turns see each other's sums. If they do not, the sum is not exact, and counting costs them nothing.
-        let live = self.live.load(Ordering::Relaxed).wrapping_add(size).wrapping_sub(before);
-        self.live.store(live, Ordering::Relaxed);
-        if (live as i64) > self.peak.load(Ordering::Relaxed) as i64 {
-            self.peak.store(live, Ordering::Relaxed);
+        let change = size.wrapping_sub(before);
+        let live = if let [_] = self.threads {
+            let live = self.live.load(Ordering::Relaxed).wrapping_add(change);
+            self.live.store(live, Ordering::Relaxed);
+            live
+        } else {
+            self.live.fetch_add(change, Ordering::Relaxed).wrapping_add(change)
+        };
+        if live > self.peak.load(Ordering::Relaxed) {
+            self.peak.fetch_max(live, Ordering::Relaxed);
         }
     }
 
