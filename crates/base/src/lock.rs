@@ -77,9 +77,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     #[inline]
     pub fn lock(&self) -> Guard<'_, T, P, RANK> {
         ranks::may_take::<P>(RANK, false);
-        if self.word.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            self.word.lock_contended();
-        }
+        self.word.take();
         self.note_taken();
         Guard { lock: self, value: PhantomData }
     }
@@ -87,13 +85,10 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<Guard<'_, T, P, RANK>> {
-        match self.word.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => {
-                self.note_taken();
-                Some(Guard { lock: self, value: PhantomData })
-            }
-            Err(_) => None,
-        }
+        self.word.try_take().then(|| {
+            self.note_taken();
+            Guard { lock: self, value: PhantomData }
+        })
     }
 
     /// Takes the lock and leaves it taken: for a fork handler, which must hold every lock across the fork. While [`Parking::is_forking`]
@@ -128,9 +123,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         if ranks::CHECKED && self.word.state.load(Ordering::Relaxed) & FORK == 0 {
             ranks::released::<P>(RANK);
         }
-        if self.word.state.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
-            self.word.release_contended();
-        }
+        self.word.release();
     }
 
     /// Notes that this thread is inside, where ranks are checked.

@@ -189,6 +189,24 @@ fn a_process_ends_while_another_of_its_threads_forks() {
 }
 
 #[test]
+fn a_fork_in_a_signal_handler_that_interrupted_the_allocator_waits_for_no_lock() {
+    if emulated("qemu runs handlers between two translated blocks only") {
+        return;
+    }
+    let n_forks = count(100, 5000);
+    // Memory is purged at once, and freed large blocks are closed: that is interrupted, too.
+    for (name, value) in [("FREESTONE_DECAY_MS", "1"), ("FREESTONE_HARDEN", "full")] {
+        for way in WAYS {
+            let program = Program::new("seams_signal_fork.c", way);
+            for part in ["alone", "beside"] {
+                let said = expect_silent(program.command().args([part, &n_forks]).env(name, value), way);
+                print!("{way:?}, {name}={value}, {part}: {said}");
+            }
+        }
+    }
+}
+
+#[test]
 fn threads_that_exit_with_live_blocks_leave_nothing_else() {
     run("seams_fork.c", &["threads", &count(3000, 100_000)]);
 }

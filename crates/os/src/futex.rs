@@ -1,5 +1,6 @@
 //! Waiting for a lock word in the kernel, and which thread is forking.
 
+use crate::inside;
 #[cfg(not(shuttle))]
 use crate::kernel;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -50,6 +51,16 @@ impl Parking for Futex {
 
     fn wake_all(word: &AtomicU32) {
         kernel::wake(word, true);
+    }
+
+    #[inline]
+    fn enter() {
+        inside::enter();
+    }
+
+    #[inline]
+    fn leave() {
+        inside::leave();
     }
 
     fn this_thread() -> usize {

@@ -36,6 +36,7 @@ mod errno;
 pub mod fake;
 mod fatal;
 mod futex;
+mod inside;
 mod late;
 mod scratch;
 pub mod stack;
@@ -95,6 +96,7 @@ pub use append::append;
 pub use errno::Errno;
 pub use fatal::{fatal, report, report_lines};
 pub use futex::Futex;
+pub use inside::Inside;
 pub use late::{Late, Zeroed};
 #[cfg(door = "linux")]
 pub use module::CodeAddress;

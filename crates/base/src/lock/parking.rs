@@ -15,6 +15,10 @@ pub trait Parking {
     fn wake_all(word: &AtomicU32) {
         Self::wake_one(word);
     }
+    /// The calling thread is about to take a lock.
+    fn enter() {}
+    /// The calling thread has released a lock, or not taken it after all.
+    fn leave() {}
     /// A number that no other living thread has, and that the thread keeps in a forked child; 0 where there is none.
     fn this_thread() -> usize {
         0

@@ -47,9 +47,37 @@ impl<P: Parking> Word<P> {
         Self { state: AtomicU32::new(FREE), parking: PhantomData }
     }
 
+    /// Takes the lock. Not inlined: locks are taken in many places, none of them hot.
+    #[inline(never)]
+    pub(super) fn take(&self) {
+        P::enter();
+        if self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.lock_contended();
+        }
+    }
+
+    /// Takes the lock if it is free. Returns whether it was.
+    pub(super) fn try_take(&self) -> bool {
+        P::enter();
+        let is_taken = self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        if !is_taken {
+            P::leave();
+        }
+        is_taken
+    }
+
+    /// Releases the lock.
+    #[inline(never)]
+    pub(super) fn release(&self) {
+        if self.state.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
+            self.release_contended();
+        }
+        P::leave();
+    }
+
     /// Spins for a moment, then marks the lock contended and waits. The thread that holds it across a fork enters at once.
     #[cold]
-    pub(super) fn lock_contended(&self) {
+    fn lock_contended(&self) {
         /// Tries before waiting: about as long as the short critical sections of the heap last (measured on 2 cores).
         const SPINS: u32 = 64;
         let mut seen = self.state.load(Ordering::Relaxed);
@@ -124,7 +152,7 @@ impl<P: Parking> Word<P> {
 
     /// Releases a lock that other threads wait for: wakes one, or hands the lock over. A lock that this thread holds across a fork stays held.
     #[cold]
-    pub(super) fn release_contended(&self) {
+    fn release_contended(&self) {
         let mut seen = self.state.load(Ordering::Relaxed);
         loop {
             if seen & FORK != 0 {

@@ -35,8 +35,12 @@
 //! children, whose holder allocates in `popen` while others are open. Nor is musl covered: its `fork` locks its list of streams after all
 //! handlers, too, and it exports no function to lock the list before.
 //!
-//! Nor is a fork in a signal handler that has interrupted its own thread within the allocator: it waits for a lock that this thread holds. (POSIX has
-//! `fork` among the functions that a handler may call until 2024, `_Fork` since.)
+//! **In a signal handler** that has interrupted its own thread within the allocator (`Inside`), a fork takes no lock: it would wait for one that this
+//! thread holds, or that a thread holds which waits for this one. The child goes on in the code that was interrupted, as the parent does. If the
+//! process had no other thread, its heap is as good as the parent's. If it had, a lock may be held for ever, and heaps of threads that do not exist there stay
+//! as they are: POSIX allows such a child no allocation. (POSIX has `fork` among the functions that a handler may call until 2024, `_Fork` since.)
+//! Not covered are two threads that fork at once, one of them in such a handler, for it waits in the C library for the list of streams; and
+//! a child that goes on in the middle of the recording of a call (the option `record`), whose chunk of the trace is the parent's.
 
 use crate::api::pressure::Pressure;
 use crate::shared::Shared;
@@ -45,7 +49,7 @@ use freestone_base::lock::{Forker, Parking};
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_os::process::{self, ForkHandler};
 use freestone_os::weak_symbols::{lock_streams, reset_streams, unlock_streams};
-use freestone_os::{Futex, System};
+use freestone_os::{Futex, Inside, System};
 
 /// The parts whose locks are held across a fork, outermost first.
 pub(super) struct Locks<'a> {
@@ -56,6 +60,8 @@ pub(super) struct Locks<'a> {
 
 impl Locks<'_> {
     fn lock(&self) {
+        // A signal handler that forks in between would wait for these locks.
+        let _inside = Inside::begin();
         self.pressure.lock_for_fork();
         // That lock queues threads that fork at once; from here on this thread may enter the locks that it holds.
         Futex::begin_fork();
@@ -64,6 +70,7 @@ impl Locks<'_> {
     }
 
     fn unlock(&self, forker: Forker) {
+        let _inside = Inside::begin();
         self.shared.unlock_after_fork(forker);
         self.threads.unlock_after_fork(forker);
         Futex::end_fork();
@@ -92,27 +99,30 @@ impl Forks {
         }
     }
 
-    /// Takes every lock, before a fork.
+    /// Takes every lock, before a fork; none if this thread was interrupted inside.
     pub(super) fn lock(&self, locks: &Locks<'_>) {
         if Futex::is_forking() {
             self.n_nested.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        if Inside::is_any() {
             return;
         }
         lock_streams();
         locks.lock();
     }
 
-    /// Releases every lock, in the parent; nothing if the fork is part of another one, which still holds them.
+    /// Releases every lock, in the parent; nothing if the fork is part of another one, which still holds them, or took none.
     pub(super) fn unlock_in_parent(&self, locks: &Locks<'_>, forker: Forker) {
-        if !self.leave_nested() {
+        if Futex::is_forking() && !self.leave_nested() {
             locks.unlock(forker);
             unlock_streams();
         }
     }
 
-    /// Releases every lock, in the child; nothing if the fork is part of another one, which still holds them.
+    /// Releases every lock, in the child; nothing if the fork is part of another one, which still holds them, or took none.
     pub(super) fn unlock_in_child(&self, locks: &Locks<'_>, forker: Forker) {
-        if !self.leave_nested() {
+        if Futex::is_forking() && !self.leave_nested() {
             locks.unlock(forker);
             reset_streams();
         }

@@ -48,7 +48,7 @@ use freestone_base::once::Once;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use freestone_os::fault::{self, Fault, Outcome};
 use freestone_os::process::thread_id;
-use freestone_os::{ExitHook, Futex, Os, System, pin};
+use freestone_os::{ExitHook, Futex, Inside, Os, System, pin};
 
 /// The parts of the process's allocator. What is used before the first allocation and at exit comes first, in the OS page that the
 /// loader writes to anyway.
@@ -358,12 +358,16 @@ extern "C" fn after_fork_in_child() {
     // SAFETY: the C library calls this in the copy of the thread in which it called `before_fork`, where all locks were taken; that thread held no
     // guard.
     PROCESS.forks.unlock_in_child(&locks(), unsafe { Forker::new() });
-    // From here on no lock has to be waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
-    PROCESS.shared.pages.adopt_purging_in_child();
     PROCESS.recordings.forked(PROCESS.shared.settings().record_path());
     let own = recorded::own();
-    // SAFETY: the child has one thread, and `own` is its heap if it has one.
-    unsafe { PROCESS.threads.orphan_others(own) };
+    // A signal handler that has interrupted this thread inside may find a part of the heap half changed, and must wait for no lock.
+    if !Inside::is_any() {
+        // From here on no lock has to be waited for: either this thread holds them all, as part of a fork within a fork, or no thread holds any.
+        let had_others = PROCESS.threads.n_alive() > u32::from(own.is_some());
+        PROCESS.shared.pages.adopt_purging_in_child(had_others);
+        // SAFETY: the child has one thread, and `own` is its heap if it has one.
+        unsafe { PROCESS.threads.orphan_others(own) };
+    }
     PROCESS.background.forked(&PROCESS.shared, own.is_some());
     PROCESS.pressure.forked();
     PROCESS.live.forked(&PROCESS.shared);

@@ -19,7 +19,7 @@ use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Entry, Kind};
 use freestone_base::units::Pages;
-use freestone_os::{GuardBy, Os};
+use freestone_os::{GuardBy, Inside, Os};
 
 /// How a block is to be closed; `None` if it cannot be.
 fn choose(state: &State, run: Extent, wanted: Wanted) -> Option<GuardBy> {
@@ -53,6 +53,8 @@ impl<O: Os> PageHeap<O> {
         if choice.is_none() || !self.make_room(&mut state, run.pages) {
             return Err(block);
         }
+        // In the child of a signal handler's fork the block is still this thread's to close.
+        let _inside = Inside::begin();
         begin_close(&mut state, run);
         for _ in 0..2 {
             let Some(by) = choice else { break };

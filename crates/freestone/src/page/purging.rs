@@ -12,7 +12,7 @@ use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
 use crate::span::Kind;
 use freestone_base::units::{Millis, Moment, Pages};
-use freestone_os::Os;
+use freestone_os::{Inside, Os};
 
 /// A thread that waits for another thread's purge gives up when none ends for so long. (The thread that purges may be the waiter, interrupted by a
 /// signal.)
@@ -158,6 +158,8 @@ impl<O: Os> PageHeap<O> {
 
     /// Purges runs without the lock, and puts them back.
     fn purge_taken<'a>(&'a self, state: StateGuard<'a>, runs: &mut [Option<Taken>], now: Moment) -> StateGuard<'a> {
+        // In the child of a signal handler's fork these runs are still this thread's to put back.
+        let _inside = Inside::begin();
         drop(state);
         // Another thread may set the option meanwhile.
         let how = self.settings.purge();
@@ -201,6 +203,7 @@ impl<O: Os> PageHeap<O> {
     /// Waits until a run that others are purging is back; `Err` if that takes so long that it may never be.
     pub(super) fn await_purge<'a>(&'a self, state: StateGuard<'a>) -> Result<StateGuard<'a>, StateGuard<'a>> {
         let mut state = state;
+        let _inside = Inside::begin();
         let (seen, began) = (self.watch.purges(), self.now());
         loop {
             state.n_waiting += 1;
@@ -219,14 +222,17 @@ impl<O: Os> PageHeap<O> {
 
     /// Makes the runs dirty again that threads of the parent were purging at the fork: the child does not have these threads. To be called
     /// in the child before anything else uses the heap, when the lock was dropped. The kernel may have taken a part of their memory. Blocks that were being
-    /// closed stay quarantined for good, for nobody knows whether they are closed.
-    pub(crate) fn adopt_purging_in_child(&self) {
+    /// closed stay quarantined for good, for nobody knows whether they are closed. If the parent `had_others` beside the thread that forked, these may have been about to
+    /// list freed runs, which are forgotten; else that thread itself may be, which a signal handler has interrupted.
+    pub(crate) fn adopt_purging_in_child(&self, had_others: bool) {
         let now = self.now();
         let mut state = self.lock();
         (state.n_waiting, state.closing) = (0, Pages::ZERO);
         let _ = self.empty_freed(&mut state);
-        self.freed.forget_others();
-        self.emptied.forget_others();
+        if had_others {
+            self.freed.forget_others();
+            self.emptied.forget_others();
+        }
         while let Some(run) = state.runs.abandoned_purge() {
             let is_huge = state.runs.record(run.extent().first).is_huge.get();
             state.runs.end_purge(run, FreeState::dirty(now, is_huge));

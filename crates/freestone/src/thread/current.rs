@@ -30,7 +30,7 @@ mod variables;
 
 /// The stage of a thread whose pointer leads to the placeholder. A thread-local variable starts as zero: before first use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
+#[repr(u32)]
 enum Stage {
     BeforeFirstUse = 0,
     /// The thread gets its heap, or starts the allocator.
@@ -44,7 +44,7 @@ enum Stage {
 #[must_use]
 pub(crate) struct Before {
     heap: *const Heap,
-    stage: usize,
+    stage: u32,
 }
 
 const _: () = assert!(env!("CARGO_PKG_VERSION").len() == 5, "rename the symbol of this file with the version");
@@ -68,7 +68,7 @@ pub(crate) fn pointer() -> *const Heap {
 
 /// Whether this thread has no heap, and is in this stage.
 fn is_in(stage: Stage) -> bool {
-    slot::stage() == stage as usize && ptr::eq(slot::get(), &raw const PLACEHOLDER)
+    slot::stage() == stage as u32 && ptr::eq(slot::get(), &raw const PLACEHOLDER)
 }
 
 /// Whether this thread has made no call yet.
@@ -100,7 +100,7 @@ impl Before {
 pub(crate) fn begin_start() -> Before {
     let stage = slot::stage();
     // The stage first: from then on no signal handler gets this thread a heap, which would be lost.
-    slot::set_stage(Stage::Starting as usize);
+    slot::set_stage(Stage::Starting as u32);
     let heap = slot::get();
     slot::set(&raw const PLACEHOLDER);
     Before { heap, stage }
@@ -133,6 +133,6 @@ pub(crate) unsafe fn set_here(heap: *const Heap) {
 /// Leaves this thread without a heap, for good.
 pub(crate) fn leave() {
     // The stage first: while the pointer leads to a heap, no stage counts.
-    slot::set_stage(Stage::Gone as usize);
+    slot::set_stage(Stage::Gone as u32);
     slot::set(&raw const PLACEHOLDER);
 }

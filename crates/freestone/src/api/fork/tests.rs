@@ -80,6 +80,35 @@ fn locks_are_released_with_the_outermost_fork_and_no_sooner() {
     }
 }
 
+/// A signal handler that forks may have interrupted its thread anywhere.
+#[test]
+#[cfg_attr(miri, ignore = "links by assembler")]
+fn a_fork_in_a_thread_that_holds_a_lock_takes_none_and_releases_none() {
+    let _one = ONE_FORK.lock().unwrap_or_else(PoisonError::into_inner);
+    let parts = Parts::new();
+    parts.shared.pages.open().expect("there is memory");
+    // SAFETY: the parts outlive the heap.
+    let explicit = unsafe { parts.threads.create_explicit(&parts.shared, Harden::Off) };
+    let gate = Gate(explicit.expect("there is memory"));
+    for in_child in [false, true] {
+        let held = gate.0.enter();
+        parts.forks.lock(&parts.locks());
+        assert!(!Futex::is_forking());
+        // SAFETY: nothing was taken for the fork.
+        let forker = unsafe { Forker::new() };
+        if in_child {
+            parts.forks.unlock_in_child(&parts.locks(), forker);
+        } else {
+            parts.forks.unlock_in_parent(&parts.locks(), forker);
+        }
+        thread::scope(|scope| {
+            scope.spawn(|| parts.take_each_lock()).join().expect("no other lock is taken");
+            scope.spawn(|| assert!(!gate.is_free(), "the interrupted code holds it still"));
+        });
+        drop(held);
+    }
+}
+
 /// The folder of this thread in `/proc`.
 fn thread_in_proc() -> PathBuf {
     Path::new("/proc").join(fs::read_link("/proc/thread-self").expect("the kernel says so"))
@@ -101,6 +130,10 @@ unsafe impl Sync for Gate<'_> {}
 impl Gate<'_> {
     fn pass(&self) {
         drop(self.0.enter());
+    }
+
+    fn is_free(&self) -> bool {
+        self.0.try_enter().is_some()
     }
 }
 

@@ -246,7 +246,7 @@ fn a_block_that_was_being_closed_at_a_fork_stays_quarantined_in_the_child() {
             (before.in_use - Pages(4), Pages(4)),
             "memory until the kernel has it"
         );
-        pages.adopt_purging_in_child();
+        pages.adopt_purging_in_child(true);
         assert_eq!(pages.state.lock().usage().purging, Pages::ZERO);
         world.check().unwrap();
         world.destroy(explicit);

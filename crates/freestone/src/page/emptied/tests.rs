@@ -171,6 +171,6 @@ fn what_a_thread_was_about_to_list_at_a_fork_does_not_count_in_the_child() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
     assert!(!pages.emptied.count(Pages(3)));
-    pages.adopt_purging_in_child();
+    pages.adopt_purging_in_child(true);
     assert_eq!(pages.emptied.pages(), Pages::ZERO);
 }

@@ -95,7 +95,7 @@ fn each_function_that_purges_empties_the_lists() {
     type Empties = fn(&World, Own<'_, Fake>);
     let empties: [(&str, Empties); 5] = [
         ("purge", |world, _| assert!(world.shared.pages.purge() > 0)),
-        ("fork", |world, _| world.shared.pages.adopt_purging_in_child()),
+        ("fork", |world, _| world.shared.pages.adopt_purging_in_child(true)),
         ("limit", |world, heap| {
             world.set(key::LIMIT, "1m");
             assert!(!heap.allocate(40 * PAGE_BYTES, 1).start.is_null());
@@ -164,7 +164,7 @@ fn what_a_thread_was_about_to_list_at_a_fork_does_not_count_in_the_child() {
     let _ = with_listed(&world, 4, 2);
     assert!(world.shared.pages.freed.make_room(Pages(3)));
     assert_eq!(listed(&world), 2 * 4 + 3);
-    world.shared.pages.adopt_purging_in_child();
+    world.shared.pages.adopt_purging_in_child(true);
     assert_eq!(listed(&world), 0);
     world.check().unwrap();
 }

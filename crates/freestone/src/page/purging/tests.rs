@@ -193,7 +193,7 @@ fn runs_that_the_parent_was_purging_are_dirty_in_a_forked_child() {
     }
     world.check().unwrap();
     assert_eq!(pages.stats().purging_pages, 56);
-    pages.adopt_purging_in_child();
+    pages.adopt_purging_in_child(true);
     world.check().unwrap();
     let stats = pages.stats();
     assert_eq!((stats.purging_pages, stats.dirty_pages), (0, 160));

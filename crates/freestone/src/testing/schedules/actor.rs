@@ -243,7 +243,7 @@ impl Actor<'_> {
         stage.become_child();
         // SAFETY: this thread took the locks above, and holds no guard.
         stage.unlock_after_fork(unsafe { Forker::new() });
-        world.shared.pages.adopt_purging_in_child();
+        world.shared.pages.adopt_purging_in_child(true);
         // SAFETY: all other threads have vanished, the heap is this thread's, and no lock is held.
         unsafe { world.threads.orphan_others(Some(self.heap)) };
         stage.check("in the child, at its start");

@@ -1,4 +1,4 @@
-//! The thread-local variables: the pointer to this thread's heap, and the stage of a thread without one. 16 bytes of static TLS.
+//! The thread-local variables: the pointer to this thread's heap, and the stage of a thread without one. 12 bytes of static TLS.
 #![allow(unsafe_code)]
 //!
 //! On x86-64 and AArch64 they are declared and found in assembly, in the initial-exec model: two loads, no call, and right also under
@@ -25,7 +25,7 @@ pub(super) static PLACEHOLDER: Heap = ThreadHeap::placeholder();
 #[repr(C)]
 struct Variables {
     heap: *const Heap,
-    stage: usize,
+    stage: u32,
 }
 
 /// Where this thread's variables are. Never inlined, for it is called from many places that are seldom reached.
@@ -52,7 +52,7 @@ fn set_at(variables: *mut Variables, heap: *const Heap) {
     unsafe { field.write_volatile(heap) }
 }
 
-pub(super) fn stage() -> usize {
+pub(super) fn stage() -> u32 {
     let variables = place();
     // SAFETY: the place is this thread's own, and valid as long as the thread.
     let field = unsafe { &raw const (*variables).stage };
@@ -60,7 +60,7 @@ pub(super) fn stage() -> usize {
     unsafe { field.read_volatile() }
 }
 
-pub(super) fn set_stage(stage: usize) {
+pub(super) fn set_stage(stage: u32) {
     let variables = place();
     // SAFETY: the place is this thread's own, and valid as long as the thread.
     let field = unsafe { &raw mut (*variables).stage };
@@ -82,11 +82,11 @@ mod declared {
         ".globl freestone_0_1_0_heap",
         ".hidden freestone_0_1_0_heap",
         ".type freestone_0_1_0_heap,@object",
-        ".size freestone_0_1_0_heap,16",
+        ".size freestone_0_1_0_heap,12",
         ".p2align 3",
         "freestone_0_1_0_heap:",
         ".quad {placeholder}",
-        ".quad 0",
+        ".long 0",
         ".popsection",
         placeholder = sym PLACEHOLDER,
     );
