@@ -44,7 +44,11 @@ pub(crate) fn tsan() -> Result<()> {
 /// Packages whose tests use threads, the targets that contain these tests, and filters: a test runs whose name contains one of them, or all without any.
 const WITH_THREADS: [(&str, &[&str], &[&str]); 7] = [
     ("freestone-base", &["--lib"], &[]),
-    ("freestone-os", &["--lib"], &["futex", "linux::purge::tests::threads_", "own_stack", "thread", "weak_symbols"]),
+    (
+        "freestone-os",
+        &["--lib"],
+        &["futex", "inside", "linux::purge::tests::threads_", "own_stack", "thread", "weak_symbols"],
+    ),
     ("freestone-bounded", &["--lib"], &["last_error"]),
     ("freestone-pool", &["--lib", "--test", "threads", "--test", "typed"], &[]),
     ("freestone-tlsf", &["--test", "allocator"], &[]),

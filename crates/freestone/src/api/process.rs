@@ -350,13 +350,14 @@ extern "C" fn before_fork() {
 }
 
 extern "C" fn after_fork_in_parent() {
-    // SAFETY: the C library calls this in the thread in which it called `before_fork`, where all locks were taken; that thread holds no guard.
+    // SAFETY: the C library calls this in the thread in which it called `before_fork`, which took all locks, while the thread held no guard,
+    // or none, and then none is released.
     PROCESS.forks.unlock_in_parent(&locks(), unsafe { Forker::new() });
 }
 
 extern "C" fn after_fork_in_child() {
-    // SAFETY: the C library calls this in the copy of the thread in which it called `before_fork`, where all locks were taken; that thread held no
-    // guard.
+    // SAFETY: the C library calls this in the copy of the thread in which it called `before_fork`, which took all locks, while the
+    // thread held no guard, or none, and then none is released.
     PROCESS.forks.unlock_in_child(&locks(), unsafe { Forker::new() });
     PROCESS.recordings.forked(PROCESS.shared.settings().record_path());
     let own = recorded::own();

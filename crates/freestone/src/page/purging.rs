@@ -222,8 +222,8 @@ impl<O: Os> PageHeap<O> {
 
     /// Makes the runs dirty again that threads of the parent were purging at the fork: the child does not have these threads. To be called
     /// in the child before anything else uses the heap, when the lock was dropped. The kernel may have taken a part of their memory. Blocks that were being
-    /// closed stay quarantined for good, for nobody knows whether they are closed. If the parent `had_others` beside the thread that forked, these may have been about to
-    /// list freed runs, which are forgotten; else that thread itself may be, which a signal handler has interrupted.
+    /// closed stay quarantined for good, for nobody knows whether they are closed. If the parent `had_others` beside the thread that forked, these may have
+    /// been about to list freed runs, which are forgotten; else only that thread itself may be, which a signal handler has interrupted.
     pub(crate) fn adopt_purging_in_child(&self, had_others: bool) {
         let now = self.now();
         let mut state = self.lock();

@@ -171,6 +171,9 @@ fn what_a_thread_was_about_to_list_at_a_fork_does_not_count_in_the_child() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
     assert!(!pages.emptied.count(Pages(3)));
+    // The thread that forked was about to, when a signal handler interrupted it.
+    pages.adopt_purging_in_child(false);
+    assert_eq!(pages.emptied.pages(), Pages(3));
     pages.adopt_purging_in_child(true);
     assert_eq!(pages.emptied.pages(), Pages::ZERO);
 }
