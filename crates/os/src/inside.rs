@@ -71,58 +71,43 @@ mod counter {
         ".popsection",
     );
 
+    /// Changes this thread's variable by one, with the instruction that each platform has for that.
+    macro_rules! change {
+        (x86_64: $x86_64:literal, aarch64: $aarch64:literal) => {
+            // SAFETY: changes this thread's own variable.
+            unsafe {
+                #[cfg(target_arch = "x86_64")]
+                asm!(
+                    "mov {at}, qword ptr [rip + freestone_0_1_0_inside@GOTTPOFF]",
+                    concat!($x86_64, " dword ptr fs:[{at}]"),
+                    at = out(reg) _,
+                    options(nostack),
+                );
+                #[cfg(target_arch = "aarch64")]
+                asm!(
+                    "adrp {at}, :gottprel:freestone_0_1_0_inside",
+                    "ldr {at}, [{at}, :gottprel_lo12:freestone_0_1_0_inside]",
+                    "mrs {thread}, tpidr_el0",
+                    "ldr {depth:w}, [{thread}, {at}]",
+                    concat!($aarch64, " {depth:w}, {depth:w}, #1"),
+                    "str {depth:w}, [{thread}, {at}]",
+                    at = out(reg) _,
+                    thread = out(reg) _,
+                    depth = out(reg) _,
+                    options(nostack, preserves_flags),
+                );
+            }
+        };
+    }
+
     #[inline(always)]
     pub(crate) fn enter() {
-        // SAFETY: adds to this thread's own variable.
-        unsafe {
-            #[cfg(target_arch = "x86_64")]
-            asm!(
-                "mov {at}, qword ptr [rip + freestone_0_1_0_inside@GOTTPOFF]",
-                "inc dword ptr fs:[{at}]",
-                at = out(reg) _,
-                options(nostack),
-            );
-            #[cfg(target_arch = "aarch64")]
-            asm!(
-                "adrp {at}, :gottprel:freestone_0_1_0_inside",
-                "ldr {at}, [{at}, :gottprel_lo12:freestone_0_1_0_inside]",
-                "mrs {thread}, tpidr_el0",
-                "ldr {depth:w}, [{thread}, {at}]",
-                "add {depth:w}, {depth:w}, #1",
-                "str {depth:w}, [{thread}, {at}]",
-                at = out(reg) _,
-                thread = out(reg) _,
-                depth = out(reg) _,
-                options(nostack, preserves_flags),
-            );
-        }
+        change!(x86_64: "inc", aarch64: "add");
     }
 
     #[inline(always)]
     pub(crate) fn leave() {
-        // SAFETY: subtracts from this thread's own variable.
-        unsafe {
-            #[cfg(target_arch = "x86_64")]
-            asm!(
-                "mov {at}, qword ptr [rip + freestone_0_1_0_inside@GOTTPOFF]",
-                "dec dword ptr fs:[{at}]",
-                at = out(reg) _,
-                options(nostack),
-            );
-            #[cfg(target_arch = "aarch64")]
-            asm!(
-                "adrp {at}, :gottprel:freestone_0_1_0_inside",
-                "ldr {at}, [{at}, :gottprel_lo12:freestone_0_1_0_inside]",
-                "mrs {thread}, tpidr_el0",
-                "ldr {depth:w}, [{thread}, {at}]",
-                "sub {depth:w}, {depth:w}, #1",
-                "str {depth:w}, [{thread}, {at}]",
-                at = out(reg) _,
-                thread = out(reg) _,
-                depth = out(reg) _,
-                options(nostack, preserves_flags),
-            );
-        }
+        change!(x86_64: "dec", aarch64: "sub");
     }
 
     pub(crate) fn depth() -> u32 {

@@ -34,6 +34,17 @@ impl Parts {
         Locks { pressure: &self.pressure, threads: &self.threads, shared: &self.shared }
     }
 
+    /// Ends a fork of this thread.
+    fn unlock(&self, in_child: bool) {
+        // SAFETY: this thread took the locks, while it held no guard, or none was taken.
+        let forker = unsafe { Forker::new() };
+        if in_child {
+            self.forks.unlock_in_child(&self.locks(), forker);
+        } else {
+            self.forks.unlock_in_parent(&self.locks(), forker);
+        }
+    }
+
     /// Takes each lock once, as a thread that does not fork.
     fn take_each_lock(&self) {
         // SAFETY: nothing is called.
@@ -55,25 +66,16 @@ fn locks_are_released_with_the_outermost_fork_and_no_sooner() {
     parts.shared.pages.open().expect("there is memory");
     for n_nested in [0, 1, 3] {
         for in_child in [false, true] {
-            let unlock = || {
-                // SAFETY: this thread took the locks, and holds no guard.
-                let forker = unsafe { Forker::new() };
-                if in_child {
-                    parts.forks.unlock_in_child(&parts.locks(), forker);
-                } else {
-                    parts.forks.unlock_in_parent(&parts.locks(), forker);
-                }
-            };
             parts.forks.lock(&parts.locks());
             (0..n_nested).for_each(|_| parts.forks.lock(&parts.locks()));
             for _ in 0..n_nested {
                 assert!(Futex::is_forking());
-                unlock();
+                parts.unlock(in_child);
             }
             assert!(Futex::is_forking(), "a fork within it ended, and not this one");
             // The thread that forks passes the locks it holds: handlers of others may allocate.
             parts.shared.pages.purge();
-            unlock();
+            parts.unlock(in_child);
             assert!(!Futex::is_forking());
             thread::scope(|scope| scope.spawn(|| parts.take_each_lock()).join().expect("every lock is free"));
         }
@@ -94,13 +96,7 @@ fn a_fork_in_a_thread_that_holds_a_lock_takes_none_and_releases_none() {
         let held = gate.0.enter();
         parts.forks.lock(&parts.locks());
         assert!(!Futex::is_forking());
-        // SAFETY: nothing was taken for the fork.
-        let forker = unsafe { Forker::new() };
-        if in_child {
-            parts.forks.unlock_in_child(&parts.locks(), forker);
-        } else {
-            parts.forks.unlock_in_parent(&parts.locks(), forker);
-        }
+        parts.unlock(in_child);
         thread::scope(|scope| {
             scope.spawn(|| parts.take_each_lock()).join().expect("no other lock is taken");
             scope.spawn(|| assert!(!gate.is_free(), "the interrupted code holds it still"));
