@@ -4,6 +4,8 @@
 use freestone_tlsf::{Locked, Sharded, Tlsf};
 use std::alloc::{GlobalAlloc, Layout};
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+use std::sync::mpsc;
 
 /// Memory for heaps, aligned to 16.
 struct Memory(Vec<MaybeUninit<u128>>);
@@ -52,30 +54,49 @@ fn the_global_interface_allocates_grows_zeroes_and_refuses() {
     assert_eq!((heap.check(), heap.leaks().count()), (Ok(()), 0));
 }
 
+/// A block on its way to the thread that frees it, with the byte and the size that were written.
+struct Sent(NonNull<u8>, u8, usize);
+
+// SAFETY: the receiver is the only one to use the block.
+unsafe impl Send for Sent {}
+
+/// Whether every byte of the block is still the sender's.
+fn is_intact(Sent(block, mark, size): &Sent) -> bool {
+    // SAFETY: the sender wrote the whole block.
+    unsafe { std::slice::from_raw_parts(block.as_ptr(), *size) }.iter().all(|byte| byte == mark)
+}
+
+/// Every thread frees what the thread before it allocated. The heap is too small for all the blocks that a queue could
+/// hold, so some requests are refused.
 #[test]
 fn shards_serve_threads_that_free_each_others_blocks() {
     let mut memory = Memory::new(1 << 18);
     let heap = Sharded::<4>::new(memory.bytes()).unwrap();
     let n = if cfg!(miri) { 20 } else { 2000 };
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..4).map(|_| mpsc::channel()).unzip();
     std::thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                let mut blocks = Vec::new();
+        for (thread, received) in receivers.into_iter().enumerate() {
+            let (next, heap) = (senders[(thread + 1) % 4].clone(), &heap);
+            let free = move |sent: Sent| {
+                assert!(is_intact(&sent));
+                // SAFETY: given back once.
+                unsafe { heap.deallocate(sent.0).unwrap() };
+            };
+            scope.spawn(move || {
                 for step in 0..n {
-                    if let Ok(block) = heap.allocate(1 + step % 300, 16) {
-                        blocks.push(block);
+                    let (size, mark) = (1 + step % 300, (thread * 50 + step % 50) as u8);
+                    if let Ok(block) = heap.allocate(size, 16) {
+                        // SAFETY: a block of `size` bytes.
+                        unsafe { block.write_bytes(mark, size) };
+                        next.send(Sent(block, mark, size)).unwrap();
                     }
-                    if step % 3 == 2 {
-                        // SAFETY: given back once.
-                        unsafe { heap.deallocate(blocks.swap_remove(step % blocks.len())).unwrap() };
-                    }
+                    received.try_iter().take(usize::from(step % 3 == 2)).for_each(free);
                 }
-                for block in blocks {
-                    // SAFETY: as above.
-                    unsafe { heap.deallocate(block).unwrap() };
-                }
+                drop(next);
+                received.iter().for_each(free);
             });
         }
+        drop(senders);
     });
     heap.each_shard(|shard| assert_eq!((shard.check(), shard.stats().used_blocks), (Ok(()), 0)));
 }
