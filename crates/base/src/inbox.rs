@@ -1,4 +1,4 @@
-//! A list that many threads push onto and one thread, the owner, takes as a whole.
+//! A list that many threads push onto and one thread, the owner, takes as a whole; another may take it, too, and put it back.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! The link is in the first word of each node, encoded if the pusher has a key ([`LinkKey`]). A push adds a whole chain with one compare-and-swap, so a batch pays for one atomic operation;
 //! taking everything is one swap. No operation removes a single node, so there is no ABA problem.
 //!
-//! Invariants: exactly one take or close returns each chain that was pushed; nothing is pushed while the inbox is closed.
+//! Invariants: exactly one take or close returns each chain that was pushed or put back; nothing is pushed while the inbox is closed.
 //! Ordering: push releases the nodes' contents, take and close acquire them; a refused push acquires what the closing thread wrote before.
 //!
 //! # Safety
@@ -141,6 +141,40 @@ impl Inbox {
         }
         // Only the owner closes, so the head is not the mark of a closed inbox.
         self.head.swap(ptr::null_mut(), Ordering::Acquire)
+    }
+
+    /// Takes everything, as any thread may; null if the inbox is empty or closed.
+    #[must_use]
+    pub fn take_for_owner(&self) -> *mut Node {
+        let mut head = self.head.load(Ordering::Relaxed);
+        // An exchange for whatever is there would open a closed inbox.
+        while head.addr() > CLOSED {
+            match self.head.compare_exchange_weak(head, ptr::null_mut(), Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => head = now,
+            }
+        }
+        if head.addr() == CLOSED { ptr::null_mut() } else { head }
+    }
+
+    /// Puts back what [`Inbox::take_for_owner`] took, `first` and what it links to, if the inbox is empty and open. Returns whether it was.
+    #[must_use]
+    pub fn put_back(&self, first: *mut Node) -> bool {
+        self.head.compare_exchange(ptr::null_mut(), first, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether pushes are refused.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        // Acquire: what the closing thread wrote before is seen, as by a push that is refused.
+        self.head.load(Ordering::Acquire).addr() == CLOSED
+    }
+
+    /// The address of what was pushed last, as of some moment; 0 if the inbox is empty or closed.
+    #[must_use]
+    pub fn newest(&self) -> usize {
+        let head = self.head.load(Ordering::Relaxed).addr();
+        if head == CLOSED { 0 } else { head }
     }
 
     /// Closes the inbox and takes what was in it. A thread whose push is refused sees everything that the owner wrote before.

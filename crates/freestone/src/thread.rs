@@ -21,7 +21,10 @@
 //! | [`spans_ahead`] | runs for the next ones, taken ahead |
 //! | [`remote_frees`] | blocks of other owners, handed over in batches |
 //! | [`span_owner`] | who owns the span of a block |
+//! | [`send`] | a block on its way to whoever owns its span now |
 //! | [`mailbox`] | where others hand over a heap's blocks |
+//! | [`idle_note`] | how long blocks have waited in an inbox |
+//! | [`idle`] | what waits in the inbox of an idle thread, without the memory that can go back |
 //! | [`burst`] | when a burst ends |
 //! | [`capacity`] | how many blocks a bin may hold |
 //! | [`span_purge`] | when OS pages inside spans go back |
@@ -79,6 +82,8 @@ pub(crate) mod generations;
 pub(crate) mod growth;
 pub(crate) mod heap;
 pub(crate) mod holdings;
+pub(crate) mod idle;
+pub(crate) mod idle_note;
 pub(crate) mod in_transit;
 pub(crate) mod keys;
 pub(crate) mod large;
@@ -97,6 +102,7 @@ pub(crate) mod resizing;
 pub(crate) mod returns;
 pub(crate) mod route;
 pub(crate) mod sampling;
+pub(crate) mod send;
 pub(crate) mod span_owner;
 pub(crate) mod span_purge;
 pub(crate) mod spans;

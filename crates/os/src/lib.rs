@@ -104,7 +104,7 @@ pub use module::CodeAddress;
 pub use output::{OutputFile, read_pieces, write_descriptor};
 #[cfg(any(door = "linux", door = "bsd"))]
 pub use pthread::ExitHook;
-pub use scratch::{map_for_good, with_long_text, with_rows};
+pub use scratch::{map_for_good, with_long_text, with_rows, with_zeros};
 #[cfg(door = "linux")]
 pub use shared_words::SharedWords;
 

@@ -51,6 +51,26 @@ pub fn with_rows<T: Copy + Default, R>(n: usize, fill: impl FnOnce(&mut [T]) -> 
     Some(fill(unsafe { slice::from_raw_parts_mut(first.cast::<T>(), n) }))
 }
 
+/// Calls `fill` with `n` words of zero in a mapping that lasts as long as the call; `None` if there is no address space for it. Only words that are written
+/// get memory. Takes no lock.
+///
+/// ```
+/// let is_set = freestone_os::with_zeros(1 << 27, |words| {
+///     words[1 << 26] = 1;
+///     words[1 << 26] == 1 && words[1 << 25] == 0
+/// });
+/// assert_eq!(is_set, Some(true));
+/// ```
+pub fn with_zeros<R>(n: usize, fill: impl FnOnce(&mut [u64]) -> R) -> Option<R> {
+    if n == 0 {
+        return Some(fill(&mut []));
+    }
+    let bytes = n.checked_mul(size_of::<u64>())?;
+    let lent = Lent { at: kernel::map(bytes)?, bytes };
+    // SAFETY: the mapping has room for `n` words, is aligned to an OS page, reads as zero, and is this function's alone.
+    Some(fill(unsafe { slice::from_raw_parts_mut(lent.at.cast::<u64>(), n) }))
+}
+
 /// A mapping that lasts as long as a call, also if that panics.
 struct Lent {
     at: *mut u8,

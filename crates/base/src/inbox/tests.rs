@@ -50,6 +50,29 @@ fn a_closed_inbox_refuses_until_it_is_opened() {
 
 #[cfg(not(loom))]
 #[test]
+fn what_another_thread_takes_is_put_back_only_into_an_empty_open_inbox() {
+    let inbox = Inbox::new();
+    let nodes: Vec<_> = (0..3).map(|_| node()).collect();
+    // SAFETY: a chain of one that is ours.
+    let push = |node| unsafe { inbox.push(node, node, LinkKey::PLAIN) };
+    assert!(inbox.take_for_owner().is_null() && inbox.newest() == 0);
+    assert!(push(nodes[0]) && push(nodes[1]));
+    assert_eq!(inbox.newest(), nodes[1].addr());
+    let taken = inbox.take_for_owner();
+    assert_eq!(taken, nodes[1]);
+    assert!(inbox.is_empty() && push(nodes[2]));
+    assert!(!inbox.put_back(taken), "not over what came meanwhile");
+    assert_eq!(consume(inbox.take()), 1);
+    assert!(inbox.put_back(taken));
+    assert_eq!(consume(inbox.close()), 2);
+    assert!(inbox.take_for_owner().is_null() && inbox.newest() == 0);
+    let node = node();
+    assert!(!inbox.put_back(node), "it is still closed");
+    assert_eq!(consume(node), 1);
+}
+
+#[cfg(not(loom))]
+#[test]
 fn the_links_of_a_chain_are_encoded_with_its_key() {
     let (inbox, key) = (Inbox::new(), LinkKey::new(0x5A5A));
     let nodes: Vec<_> = (0..2).map(|_| node()).collect();
@@ -175,6 +198,25 @@ mod models {
     #[test]
     fn a_pusher_that_is_refused_at_its_second_block_sees_it_too() {
         loom::model(|| refused(2));
+    }
+
+    /// While one thread pushes and the owner takes and exits, another takes for the owner, and puts back what it can.
+    #[test]
+    fn what_another_thread_takes_and_puts_back_is_seen_once() {
+        loom::model(|| {
+            let inbox = Arc::new(Inbox::new());
+            let others = [Arc::clone(&inbox), Arc::clone(&inbox)];
+            let [pusher, taker] = others;
+            let pusher = loom::thread::spawn(move || send(&pusher) + send(&pusher));
+            let taker = loom::thread::spawn(move || {
+                let taken = taker.take_for_owner();
+                if taken.is_null() || taker.put_back(taken) { 0 } else { use_up(taken) }
+            });
+            let mut seen = use_up(inbox.take()) + use_up(inbox.close());
+            seen += pusher.join().unwrap() + taker.join().unwrap();
+            assert_eq!(seen, 2);
+            assert!(inbox.take_for_owner().is_null(), "the inbox is still closed");
+        });
     }
 
     /// The record is reused: its closed inbox is opened, and the next owner gets what is pushed.

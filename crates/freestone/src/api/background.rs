@@ -9,7 +9,7 @@
 //!
 //! Under `background=auto` it starts when a second thread allocates, and ends before the last thread but one has ended. So a program without
 //! threads stays single-threaded, and one that has joined all its threads is single-threaded again, as `unshare`, `setns` and limits on threads
-//! require. It sleeps in the kernel until there is dirty memory, then checks a few times in a decay time. All signals are blocked in it; it
+//! require. It sleeps in the kernel until there is dirty memory, or many blocks were handed over to their threads, then checks a few times in a decay time. All signals are blocked in it; it
 //! allocates nothing; it is scheduled like the program's first thread, whichever thread started it.
 //!
 //! It is started only where the C library can hold no lock that starting a thread takes: the C library calls `free` with the lock of its
@@ -204,21 +204,24 @@ impl BackgroundThread {
         thread::set_name(c"freestone");
         thread::schedule_like_the_first();
         let (pages, settings) = (&shared.pages, shared.settings());
-        let mut sampled_ms = 0;
+        let (mut sampled_ms, mut last_seen, mut awake_since_ms) = (0, None, 0);
         loop {
             let seen = pages.wakes();
             // After reading `seen`: the thread that ends this one sets the state first, and wakes it then.
             if self.state.load(Ordering::Relaxed) == ENDING {
                 return;
             }
-            threads.end_spare(shared, Which::Expired);
-            let may_expire = pages.purge_due_now() || threads.n_spare() > 0;
-            let check_ms = if may_expire {
-                settings.decay_ms().map(|decay_ms| (decay_ms / CHECKS_PER_DECAY).max(1))
-            } else {
-                None
-            };
             let now_ms = shared.os().now_ms();
+            if last_seen.replace(seen) != Some(seen) {
+                awake_since_ms = now_ms;
+            }
+            threads.end_spare(shared, Which::Expired);
+            let is_ending = || self.state.load(Ordering::Relaxed) == ENDING;
+            let wait = threads.purge_inboxes(shared, Which::Expired, is_ending);
+            let may_expire = pages.purge_due_now() || threads.n_spare() > 0 || wait;
+            // Who has woken it may do so again soon: so it stays awake for a decay time.
+            let is_due = |decay_ms: &u32| may_expire || now_ms.saturating_sub(awake_since_ms) < u64::from(*decay_ms);
+            let check_ms = settings.decay_ms().filter(is_due).map(|decay_ms| (decay_ms / CHECKS_PER_DECAY).max(1));
             let mut sample_in_ms = settings.report_ms().map(|ms| ms_to_sample(ms, sampled_ms, now_ms));
             if sample_in_ms == Some(0) {
                 (sampled_ms, sample_in_ms) = (now_ms, settings.report_ms());

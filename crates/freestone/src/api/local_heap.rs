@@ -44,14 +44,18 @@ pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, System>) -> R) -> Option<R> {
     }
 }
 
-/// Flushes this thread's caches, ends spare heaps, and gives all dirty memory back to the operating system. Returns the bytes given back.
+/// Flushes this thread's caches, ends spare heaps, and gives all dirty memory back to the operating system, and that of blocks that wait for other threads. Returns
+/// the bytes given back.
 pub(super) fn purge() -> usize {
     if with_heap(upkeep::flush_all).is_none() {
         return 0;
     }
     // Not with the fallback heap's gate held: a fork takes the registry's lock first.
     PROCESS.threads.end_spare(&PROCESS.shared, Which::All);
-    PROCESS.shared.pages.purge()
+    let before = PROCESS.shared.pages.purged_bytes();
+    PROCESS.threads.purge_inboxes(&PROCESS.shared, Which::All, || false);
+    let from_inboxes = (PROCESS.shared.pages.purged_bytes() - before) as usize;
+    from_inboxes + PROCESS.shared.pages.purge()
 }
 
 /// Keeps a block that was freed where [`with_heap`] had no heap, until a thread gets one. An address outside the heap is ignored.

@@ -239,6 +239,11 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
+    /// Bytes given back to the operating system, ever.
+    pub(crate) fn purged_bytes(&self) -> u64 {
+        self.purges.bytes()
+    }
+
     /// Purges all dirty memory now, and what threads have in their caches, also what the kernel would not take back before: it may have been locked. Returns the bytes given back.
     pub(crate) fn purge(&self) -> usize {
         if self.layout().n_pages == 0 {

@@ -170,6 +170,16 @@ impl<O: Os> PageHeap<O> {
         stretches.clear();
     }
 
+    /// Gives at most 32 ranges inside blocks of the caller's back.
+    ///
+    /// # Safety
+    /// - The ranges are mapped, made of whole OS pages, and their contents are not needed.
+    pub(crate) unsafe fn purge_blocks(&self, ranges: &[MemoryRange]) {
+        // SAFETY: this function's contract.
+        let gone = unsafe { self.purge_ranges(ranges, self.settings.purge()) };
+        ranges.iter().enumerate().for_each(|(at, range)| self.purges.count(gone >> at & 1 == 1, range.bytes));
+    }
+
     /// Gives at most 32 ranges back as `how` says, [`PIECE_MOST`] with a call. Returns a bit for each that the kernel took, the lowest for the
     /// first.
     ///

@@ -23,6 +23,7 @@
 use crate::size_class::{BlockDivision, block_at, block_bytes};
 use crate::span::free_node::{self, Chain, END_OF_BIN};
 use crate::span::{OwnedSpan, Span, Uncarved};
+use core::cell::Cell;
 use core::ops::Range;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
@@ -262,6 +263,37 @@ impl<'a> Home<'a> {
         span.first_word.set(span.first_word.get().min((index / 64) as u16));
         Ok(())
     }
+
+    /// Gives back `n` blocks that lie beside each other from an address in the span on. Nothing of them is read or written.
+    ///
+    /// # Errors
+    /// No block starts at the address, the span does not have as many behind it, or one of them is free: they are left as they are.
+    pub(crate) fn give_back_stretch(&self, address: usize, n: u32) -> Result<(), Refused> {
+        let span = &self.span;
+        let (index, is_start) = block_at(self.class, address - span.start().addr());
+        let end = index + n as usize;
+        if !is_start || end > n_blocks(span) {
+            return Err(Refused::NotABlock);
+        }
+        let is_free = |(word, bits): (&Cell<u64>, u64)| word.get() & bits != 0;
+        if span.n_out.get() < n || words_of(span.bitmap(), index..end).any(is_free) {
+            return Err(Refused::FreeAlready);
+        }
+        words_of(span.bitmap(), index..end).for_each(|(word, bits)| word.set(word.get() | bits));
+        span.n_out.set(span.n_out.get() - n);
+        span.n_free.set(span.n_free.get() + n);
+        span.first_word.set(span.first_word.get().min((index / 64) as u16));
+        Ok(())
+    }
+}
+
+/// The words of a bitmap that some of its bits are in, and which bits of each these are.
+fn words_of(bitmap: &[Cell<u64>], bits: Range<usize>) -> impl Iterator<Item = (&Cell<u64>, u64)> {
+    let words = bitmap.iter().enumerate().take(bits.end.div_ceil(64)).skip(bits.start / 64);
+    words.map(move |(at, word)| {
+        let (from, to) = (bits.start.max(at * 64) - at * 64, bits.end.min((at + 1) * 64) - at * 64);
+        (word, (u64::MAX >> (64 - (to - from))) << from)
+    })
 }
 
 /// Whether the block with `index` is free; not if the span has no such block.

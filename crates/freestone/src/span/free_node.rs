@@ -8,6 +8,8 @@
 //!                    SUSPECT                     in transit, and was marked when it was freed: the owner finds out whether it was free
 //!                    odd                         in transit, from when it is buffered; 8 bytes into a block that comes later are so many times 8 bytes
 //!                                                away: the receiver prefetches them
+//!                    twice a number              in transit, and so many blocks beside each other from this one on are: nothing is known of the others'
+//!                                                contents (`thread::idle`)
 //! ```
 //!
 //! `malloc` clears the mark. So a block that is freed and has it was freed before, or the program wrote the same number there: `free` leaves its
@@ -46,6 +48,9 @@ const SUSPECT: i32 = i32::MIN;
 /// In the place of every block that is in transit and no suspect.
 const IN_TRANSIT: i32 = 1;
 
+/// What a place counts a stretch of blocks in: so it is even.
+const STRETCH_UNIT: i32 = 2;
+
 /// The end of a bin: no block has this address, and like a damaged link it fails the test for alignment.
 pub(crate) const END_OF_BIN: *mut Node = ptr::without_provenance_mut(1);
 
@@ -76,6 +81,8 @@ pub(crate) enum Marked {
     InTransit,
     /// It is in transit, and may have been free before.
     Suspect,
+    /// It and those beside it, so many together, are in transit.
+    Stretch(u32),
     /// It is none: the program has written to the block.
     No,
 }
@@ -171,6 +178,16 @@ pub(crate) unsafe fn mark_suspect(block: *mut Node) {
     unsafe { second_word(block).write(mark_in(SUSPECT)) };
 }
 
+/// Marks the first of `n` blocks that lie beside each other and go into an inbox. Nothing is written to the others.
+///
+/// # Safety
+/// - The blocks are free and the caller's.
+pub(crate) unsafe fn mark_stretch(block: *mut Node, n: u32) {
+    debug_assert!(n > 0 && n < i32::MAX as u32 / STRETCH_UNIT as u32);
+    // SAFETY: the block is free and the caller's.
+    unsafe { second_word(block).write(mark_in(n as i32 * STRETCH_UNIT)) };
+}
+
 /// Whether a block that the program frees has the mark of a free one.
 ///
 /// # Safety
@@ -210,6 +227,7 @@ pub(crate) unsafe fn marked(block: *mut Node) -> Marked {
         IN_BIN => Marked::InBin,
         SUSPECT => Marked::Suspect,
         _ if place & IN_TRANSIT != 0 => Marked::InTransit,
+        _ if place > 0 => Marked::Stretch((place / STRETCH_UNIT) as u32),
         _ => Marked::No,
     }
 }
@@ -301,49 +319,8 @@ impl Chain {
     }
 }
 
-/// The blocks of a bin, up to its end or a link that is damaged, which a key tells.
-#[derive(Debug)]
-pub(crate) struct Linked<'a> {
-    /// The link to the next block, or the end, or what a damaged link says.
-    pub(crate) at: *mut Node,
-    /// The block before, or null.
-    pub(crate) before: *mut Node,
-    /// The page of the block before: that may hold blocks of the class, so it is not looked up again.
-    page: usize,
-    class: usize,
-    key: LinkKey,
-    view: &'a View,
-}
-
-impl<'a> Linked<'a> {
-    /// Those linked from `first` on, all of `class` or larger; `view` covers them.
-    ///
-    /// # Safety
-    /// - `first` is the end, or a block of a bin with this key; the bin is the caller's, and does not change meanwhile.
-    pub(crate) unsafe fn new(first: *mut Node, class: usize, key: LinkKey, view: &'a View) -> Self {
-        Self { at: first, before: ptr::null_mut(), page: usize::MAX, class, key, view }
-    }
-}
-
-impl Iterator for Linked<'_> {
-    type Item = *mut Node;
-
-    #[inline]
-    fn next(&mut self) -> Option<*mut Node> {
-        let at = not_chosen(self.at);
-        let page = self.view.number_of_aligned(at.addr());
-        if page != self.page {
-            if at == END_OF_BIN || !(self.key.is_plain() || is_plausible(at, self.class, self.view)) {
-                return None;
-            }
-            self.page = page;
-        }
-        self.before = at;
-        // SAFETY: the block is in the bin: free, and its first word is its link.
-        self.at = unsafe { next(at, self.key) };
-        Some(at)
-    }
-}
+mod linked;
+pub(crate) use linked::Linked;
 
 #[cfg(test)]
 mod tests;

@@ -5,10 +5,11 @@
 use crate::misuse::Misuse;
 use crate::size_class::{N_CLASSES, block_bytes, class_of};
 use crate::span::PageIndex;
-use crate::thread::free_block::{Found, FreeBlock};
+use crate::thread::free_block::{Found, FreeBlock, Stretch};
 use crate::thread::heap::own::Own;
+use crate::thread::in_transit::InTransit;
 use crate::thread::watched::homecoming::take_home;
-use crate::thread::{double_free, flush, returns, route, sampling};
+use crate::thread::{double_free, flush, returns, route, sampling, spans};
 use core::mem;
 use freestone_os::Os;
 
@@ -17,14 +18,23 @@ const LOOK_AFTER: u32 = 256;
 
 /// Moves the blocks that other threads handed over into the bins. A block whose span has another owner by now is sent there.
 pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
-    let mut blocks = own.remote().take();
-    if blocks.is_empty() {
-        return;
+    let mailbox = own.heap().mailbox();
+    let blocks = mailbox.take();
+    if !blocks.is_empty() {
+        take_back(own, blocks);
     }
+    let looked_through = mailbox.looked_through().take(mailbox.key());
+    if !looked_through.is_empty() {
+        take_back(own, looked_through);
+    }
+}
+
+/// Takes back what came out of the inbox, some blocks at least.
+fn take_back<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
     // Each block was allocated before it was handed over, so the newest view covers it.
     let (view, tag) = (own.renew_view(), own.lookup().tag());
     let is_plain = own.watch().is_none() && !sampling::counts_puts(own);
-    let mut filled = Filled::NONE;
+    let (mut filled, mut has_visited) = (Filled::NONE, own.watch().is_some());
     while !blocks.is_empty() {
         if is_plain {
             while let Some(block) = blocks.pop_own(&view, tag) {
@@ -35,12 +45,16 @@ pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
             Some(Found::Own(block)) => take_own(own, block, &mut filled),
             Some(Found::Other(block, _)) if block.is_suspect() => route::route_suspect(own, block),
             Some(Found::Other(block, generation)) => route::send(own, block, generation),
+            Some(Found::Stretch(stretch)) => {
+                has_visited = true;
+                take_stretch(own, stretch);
+            }
             Some(Found::Wrong(what, address)) => report(own, what, address),
             Some(Found::Lost(_)) | None => {}
         }
     }
     filled.look(own);
-    if own.watch().is_some() {
+    if has_visited {
         returns::turn_to(own, PageIndex::NONE);
     }
 }
@@ -58,6 +72,15 @@ fn take_own<O: Os>(own: Own<'_, O>, block: FreeBlock, filled: &mut Filled) {
             filled.put(own, block);
             sampling::count_put(own, class);
         }
+    }
+}
+
+/// Takes back a stretch: into its span, for its blocks may have no memory.
+#[cold]
+fn take_stretch<O: Os>(own: Own<'_, O>, stretch: Stretch) {
+    match spans::home_of(own.layout(), own.lookup(), stretch.address()) {
+        Some(home) => returns::give_back_stretch(own, &home, &stretch),
+        None => route::route_stretch(own, stretch),
     }
 }
 

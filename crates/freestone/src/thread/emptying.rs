@@ -29,6 +29,5 @@ pub(crate) fn give_all_back<O: Os>(own: Own<'_, O>) {
         }
     }
     // From here on handovers are refused, and no span belongs to this heap.
-    let late = own.heap().mailbox().inbox().close(own.heap().mailbox().key());
-    route::route_all(own, late);
+    own.heap().mailbox().close(|late| route::route_all(own, late));
 }

@@ -179,7 +179,8 @@ fn send_first<O: Os>(own: Own<'_, O>, view: &View, chain: &mut FreeChain) {
             own.report(Misuse::DoubleFree { block_bytes: block_bytes(chain.class()) }, address);
         }
         Some(Found::Wrong(what, address)) => own.report(what, address),
-        None => {}
+        // Only inboxes have stretches.
+        Some(Found::Stretch(_)) | None => {}
     }
 }
 

@@ -5,6 +5,7 @@
 //!  FreeBlock   one block, of a known class
 //!  FreeBatch   blocks of one class on their way into a bin
 //!  FreeChain   blocks of one class on their way out of a bin
+//!  Stretch     blocks of one span that lie beside each other, on their way to it
 //!  InTransit   blocks of any class and any owner, as they come out of an inbox; the page map tells them apart
 //! ```
 //!
@@ -248,6 +249,33 @@ impl FreeChain {
     }
 }
 
+/// Free blocks of one class that lie beside each other, of whose contents nothing is known: the kernel may have taken them.
+#[derive(Debug)]
+#[must_use = "free blocks that are dropped are lost"]
+pub(crate) struct Stretch {
+    first: FreeBlock,
+    n: u32,
+}
+
+impl Stretch {
+    /// Where the first block starts.
+    pub(crate) fn address(&self) -> usize {
+        self.first.address()
+    }
+
+    /// How many blocks.
+    pub(crate) fn len(&self) -> u32 {
+        self.n
+    }
+
+    /// Each block.
+    pub(crate) fn into_blocks(self) -> impl Iterator<Item = FreeBlock> {
+        let (first, class) = (self.first.node, self.first.class);
+        let at = move |index| first.wrapping_byte_add(index as usize * block_bytes(class));
+        (0..self.n).map(move |index| FreeBlock { node: at(index), class })
+    }
+}
+
 /// A block that came out of a bin or an inbox, and its owner according to the page map.
 #[derive(Debug)]
 pub(crate) enum Found {
@@ -255,6 +283,8 @@ pub(crate) enum Found {
     Own(FreeBlock),
     /// The block's span has this owner.
     Other(FreeBlock, Generation),
+    /// The block is the first of a stretch.
+    Stretch(Stretch),
     /// The block at this address is in no small span: it was freed twice, and its span is gone. With a key, the chain ends here.
     Lost(usize),
     /// The program did this to the block at this address, and the chain ends here.
@@ -273,6 +303,20 @@ impl Found {
         }
     }
 
+    /// The stretch that a block out of an inbox is the first of, or the block as it is. `view` covers it.
+    #[inline]
+    pub(super) fn or_stretch(self, view: &View) -> Self {
+        let (Self::Own(block) | Self::Other(block, _)) = &self else { return self };
+        let (node, class) = (block.node, block.class);
+        // SAFETY: the block lies in a small span, and is the chain's.
+        let Marked::Stretch(n) = (unsafe { free_node::marked(node) }) else { return self };
+        let last = node.addr().saturating_add((n as usize - 1) * block_bytes(class));
+        if view.entry_of_block(last) != view.entry_of_block(node.addr()) {
+            return Self::Wrong(Misuse::link_written(block_bytes(class)), node.addr());
+        }
+        Self::Stretch(Stretch { first: FreeBlock { node, class }, n })
+    }
+
     /// What is wrong with a block that a link led to, which the block of address and class `before` had: the link is damaged, or the block's mark
     /// is not that of the chain.
     #[inline]
@@ -285,7 +329,8 @@ impl Found {
         };
         // SAFETY: the block lies in a small span, and is the chain's.
         let marked = unsafe { free_node::marked(block.node) };
-        if marked == expected || expected == Marked::InTransit && marked == Marked::Suspect {
+        let is_sent = matches!(marked, Marked::Suspect | Marked::Stretch(_));
+        if marked == expected || expected == Marked::InTransit && is_sent {
             return None;
         }
         let block_bytes = block_bytes(block.class);

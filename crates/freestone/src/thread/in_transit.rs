@@ -26,7 +26,7 @@ use crate::span::free_node::{self, Chain, Marked};
 use crate::thread::free_block::{Found, FreeBlock};
 use core::cell::Cell;
 use core::ptr;
-use freestone_base::inbox::{Inbox, LinkKey, Node};
+use freestone_base::inbox::{LinkKey, Node};
 
 /// The most blocks of a batch.
 pub(crate) const BATCH: usize = 32;
@@ -198,65 +198,8 @@ pub(crate) struct Handover {
     key: LinkKey,
 }
 
-/// The inbox of a heap: free small blocks only, each marked. Any thread pushes; taking, closing and opening are for the heap's thread.
-#[derive(Debug)]
-pub(crate) struct BlockInbox(Inbox);
-
-impl BlockInbox {
-    /// An empty, open inbox.
-    pub(crate) const fn new() -> Self {
-        Self(Inbox::new())
-    }
-
-    /// Opens a closed inbox for its next owner.
-    pub(crate) fn open(&self) {
-        self.0.open();
-    }
-
-    /// Adds blocks with one atomic operation.
-    ///
-    /// # Errors
-    /// The blocks, if the inbox is closed.
-    pub(crate) fn push(&self, handover: Handover) -> Result<(), InTransit> {
-        let Handover { chain, key } = handover;
-        // SAFETY: the chain is linked from first to last, and was the value's to give.
-        if unsafe { self.0.push(chain.first, chain.last, key) } {
-            return Ok(());
-        }
-        Err(InTransit::new(chain.first, key))
-    }
-
-    /// Adds one block. `is_suspect`: it was marked when the program freed it, and the owner finds out whether it was free.
-    ///
-    /// # Errors
-    /// The block, if the inbox is closed.
-    pub(crate) fn push_one(&self, block: FreeBlock, key: LinkKey, is_suspect: bool) -> Result<(), FreeBlock> {
-        let (class, node) = (block.class(), block.into_node());
-        if is_suspect {
-            // SAFETY: the block is free, and was the value's.
-            unsafe { free_node::mark_suspect(node) };
-        } else {
-            // SAFETY: as above.
-            unsafe { free_node::write_in_transit(node, ptr::null_mut(), node, key) };
-        }
-        // SAFETY: as above: a chain of one.
-        if unsafe { self.0.push(node, node, key) } {
-            return Ok(());
-        }
-        // SAFETY: an inbox that refuses a block leaves it to the pusher.
-        Err(unsafe { FreeBlock::new(node.cast(), class) })
-    }
-
-    /// Takes what others have handed over, linked with `key`.
-    pub(crate) fn take(&self, key: LinkKey) -> InTransit {
-        InTransit::new(self.0.take(), key)
-    }
-
-    /// Closes the inbox and takes what was in it.
-    pub(crate) fn close(&self, key: LinkKey) -> InTransit {
-        InTransit::new(self.0.close(), key)
-    }
-}
+mod inbox;
+pub(crate) use inbox::BlockInbox;
 
 /// Blocks of any class on their way to their spans, as they came out of an inbox. See the module header.
 #[derive(Debug)]
@@ -268,6 +211,16 @@ pub(crate) struct InTransit {
     before: (usize, usize),
 }
 
+impl Handover {
+    /// The blocks of a chain, one at least, whose links are encoded with `key`.
+    ///
+    /// # Safety
+    /// - The blocks are marked as in transit, linked from first to last, and the caller's to give away.
+    pub(crate) unsafe fn new(chain: Chain, key: LinkKey) -> Self {
+        Self { chain, key }
+    }
+}
+
 impl InTransit {
     /// No blocks.
     pub(crate) const NONE: Self = Self::new(ptr::null_mut(), LinkKey::PLAIN);
@@ -275,6 +228,36 @@ impl InTransit {
     /// The blocks linked with `key` from `first`, up to a link that is null; an inbox's or a handover's.
     const fn new(first: *mut Node, key: LinkKey) -> Self {
         Self { first, key, before: (0, 0) }
+    }
+
+    /// Calls `visit` with each block that was handed over, and with what its mark says, until it returns `false`. Returns the last block; `None` if `visit`
+    /// returned `false`, or a block is not as it was handed over. `view` covers the blocks.
+    pub(crate) fn last(&self, view: &View, mut visit: impl FnMut(*mut Node, Marked) -> bool) -> Option<*mut Node> {
+        let mut node = self.first;
+        loop {
+            view.small_class(node.addr())?;
+            // SAFETY: the block lies in a small span, and is the chain's.
+            let marked = unsafe { free_node::marked(node) };
+            if !matches!(marked, Marked::InTransit | Marked::Suspect | Marked::Stretch(_)) || !visit(node, marked) {
+                return None;
+            }
+            // SAFETY: as above.
+            unsafe { free_node::prefetch_ahead(node) };
+            // SAFETY: as above: its first word is its link.
+            let next = unsafe { free_node::next(node, self.key) };
+            if next.is_null() {
+                return Some(node);
+            }
+            node = next;
+        }
+    }
+
+    /// Links `blocks` behind the last block, which is `last`. They have the same key.
+    pub(crate) fn before(self, last: *mut Node, blocks: InTransit) -> InTransit {
+        debug_assert!(self.key == blocks.key);
+        // SAFETY: the block is the chain's, and its first word is its link.
+        unsafe { (*last).next = self.key.apply(blocks.first) };
+        self
     }
 
     /// Whether no block is left.
@@ -315,6 +298,11 @@ impl InTransit {
         }
         if let Found::Own(block) | Found::Other(block, _) = &found {
             self.before = (block.address(), block.class());
+        }
+        let found = found.or_stretch(view);
+        if let Found::Wrong(..) = found {
+            self.first = ptr::null_mut();
+            return Some(found);
         }
         self.take_first();
         Some(found)

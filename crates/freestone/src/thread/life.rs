@@ -35,6 +35,7 @@ use crate::thread::generations::Generations;
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::holdings::Holdings;
+use crate::thread::idle::Looking;
 use crate::thread::in_transit::InTransit;
 use crate::thread::keys::KeySource;
 use crate::thread::mailbox::Life;
@@ -74,6 +75,7 @@ impl<O: Os + 'static> Registry<O> {
 /// All heaps.
 pub(crate) struct Threads<O: Os + 'static> {
     registry: Lock<Registry<O>, Futex, RANK>,
+    looking: Looking,
     /// Spare heaps, for threads that do not hold the lock.
     n_spare: AtomicU32,
     threads: Records<ThreadHeap<O>>,
@@ -102,6 +104,7 @@ impl<O: Os + 'static> Threads<O> {
         };
         Self {
             registry: Lock::new(registry),
+            looking: Looking::new(),
             n_spare: AtomicU32::new(0),
             threads: Records::new(),
             fallbacks: Records::new(),
@@ -275,9 +278,10 @@ impl<O: Os + 'static> Threads<O> {
         self.fallbacks.iter().chain(self.explicit.iter().map(ExplicitHeap::gated))
     }
 
-    /// Takes the registry's lock and every gate, before a fork.
+    /// Takes the registry's lock, that of `inboxes`, and every gate, before a fork.
     pub(crate) fn lock_for_fork(&self) {
         self.registry.acquire_raw();
+        self.looking.lock_for_fork();
         self.gated().for_each(GatedHeap::lock_for_fork);
     }
 
@@ -285,6 +289,7 @@ impl<O: Os + 'static> Threads<O> {
     pub(crate) fn unlock_after_fork(&self, forker: Forker) {
         // A fork handler may have made a heap meanwhile. Its gate was not taken, and stays as it is.
         self.gated().for_each(|heap| heap.unlock_after_fork(forker));
+        self.looking.unlock_after_fork(forker);
         self.registry.release_raw(forker);
     }
 
@@ -300,8 +305,7 @@ impl<O: Os + 'static> Threads<O> {
             let Some(shared) = heap.shared().filter(|_| heap.life() == Life::Alive && !is_own) else { continue };
             self.registry.lock().leave(heap, Life::Orphaned);
             shared.pages.take_back(heap.cache(), RunsAhead::NONE);
-            let late = heap.mailbox().inbox().close(heap.mailbox().key());
-            keep_late(shared, late, heap.transit_key());
+            heap.mailbox().close(|late| keep_late(shared, late, heap.transit_key()));
         }
     }
 }
@@ -310,8 +314,12 @@ impl<O: Os + 'static> Threads<O> {
 fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit, key: LinkKey) {
     let view: View = shared.pages.view();
     while let Some(found) = blocks.pop(&view, Generation::NONE.tag()) {
-        if let Found::Own(block) | Found::Other(block, _) = found {
-            span_owner::keep_orphaned(shared, block, key);
+        match found {
+            Found::Own(block) | Found::Other(block, _) => span_owner::keep_orphaned(shared, block, key),
+            Found::Stretch(stretch) => {
+                stretch.into_blocks().for_each(|block| span_owner::keep_orphaned(shared, block, key));
+            }
+            Found::Lost(_) | Found::Wrong(..) => {}
         }
     }
 }
@@ -343,6 +351,7 @@ unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
     }
 }
 
+mod inboxes;
 pub(crate) mod succession;
 
 impl<O: Os + 'static> Default for Threads<O> {

@@ -1,8 +1,10 @@
 //! What other threads know of a heap: its mailbox, where they hand over its blocks, and where it is in its life.
 //!
-//! Threads: any thread pushes to a mailbox and reads its life; taking and closing are for the heap's thread.
+//! Threads: any thread pushes to a mailbox and reads its life; taking and closing are for the heap's thread. What waits while that is idle is looked through by
+//! another (`idle`).
 
-use crate::thread::in_transit::BlockInbox;
+use crate::thread::idle_note::IdleNote;
+use crate::thread::in_transit::{BlockInbox, InTransit};
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::LinkKey;
@@ -26,6 +28,9 @@ pub(crate) enum Life {
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     inbox: BlockInbox,
+    /// What came out of the inbox while the heap's thread was idle, without the memory that could go back.
+    looked_through: BlockInbox,
+    idle: IdleNote,
     life: AtomicU32,
     key: AtomicUsize,
 }
@@ -34,7 +39,13 @@ impl Mailbox {
     /// Of no heap yet.
     pub(crate) const fn new() -> Self {
         let key = AtomicUsize::new(LinkKey::PLAIN.bits());
-        Self { inbox: BlockInbox::new(), life: AtomicU32::new(Life::NotCreated as u32), key }
+        Self {
+            inbox: BlockInbox::new(),
+            looked_through: BlockInbox::new(),
+            idle: IdleNote::new(),
+            life: AtomicU32::new(Life::NotCreated as u32),
+            key,
+        }
     }
 
     /// What a span's record names as its owner.
@@ -67,6 +78,7 @@ impl Mailbox {
     pub(crate) fn open(&self, key: LinkKey) {
         self.key.store(key.bits(), Ordering::Relaxed);
         self.set_life(Life::Alive);
+        self.looked_through.open();
         self.inbox.open();
     }
 
@@ -74,6 +86,31 @@ impl Mailbox {
     #[inline]
     pub(crate) fn inbox(&self) -> &BlockInbox {
         &self.inbox
+    }
+
+    /// Where blocks wait that `idle` has looked through: for that, and for the heap's thread.
+    pub(crate) fn looked_through(&self) -> &BlockInbox {
+        &self.looked_through
+    }
+
+    /// What `idle` notes of the heap.
+    pub(crate) fn idle(&self) -> &IdleNote {
+        &self.idle
+    }
+
+    /// Takes what others have handed over, for the heap's thread.
+    pub(crate) fn take(&self) -> InTransit {
+        let blocks = self.inbox.take(self.key());
+        if !blocks.is_empty() {
+            self.idle.note_taken();
+        }
+        blocks
+    }
+
+    /// Closes the mailbox, and passes what was in it to `late`.
+    pub(crate) fn close(&self, late: impl Fn(InTransit)) {
+        late(self.inbox.close(self.key()));
+        late(self.looked_through.close(self.key()));
     }
 }
 

@@ -146,11 +146,6 @@ impl RemoteFrees {
         self.key.get()
     }
 
-    /// Takes what others have handed over.
-    pub(crate) fn take(&self) -> InTransit {
-        self.mailbox.inbox().take(self.mailbox.key())
-    }
-
     /// Whether a block is buffered for its owner.
     pub(crate) fn holds(&self, block: *mut Node) -> bool {
         self.slots.iter().any(|slot| slot.batch.holds(block))
@@ -235,13 +230,18 @@ impl RemoteFrees {
         }
     }
 
+    /// Counts a block that was handed over by itself.
+    pub(crate) fn count_handover(&self) {
+        count::increment(&self.n_handovers);
+    }
+
     /// Hands one block over to its owner at once. The owner finds out whether a suspect was free before.
     ///
     /// # Errors
     /// The block, if the owner's inbox is closed.
     pub(crate) fn hand_one_over(&self, owner: &Mailbox, block: FreeBlock, is_suspect: bool) -> Result<(), FreeBlock> {
         owner.inbox().push_one(block, owner.key(), is_suspect)?;
-        count::increment(&self.n_handovers);
+        self.count_handover();
         Ok(())
     }
 }

@@ -6,10 +6,10 @@
 
 use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
-use crate::span::PageIndex;
 use crate::span::blocks::{Home, Refused};
-use crate::span::os_pages::EmptyStretches;
-use crate::thread::free_block::FreeChain;
+use crate::span::os_pages::{EmptyStretches, is_mostly_free};
+use crate::span::{Layout, PageIndex};
+use crate::thread::free_block::{FreeChain, Stretch};
 use crate::thread::heap::own::Own;
 use crate::thread::spans::{self, Stop};
 use freestone_base::inbox::Node;
@@ -26,6 +26,20 @@ pub(crate) fn give_back_first<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &m
         free_span(own, home);
     } else if own.purge().looks() {
         own.purge().note_emptied(spans::has_emptied_os_page(own.shared(), home, address));
+    }
+}
+
+/// Gives a stretch back to its span, which is turned to.
+pub(crate) fn give_back_stretch<O: Os>(own: Own<'_, O>, home: &Home<'_>, stretch: &Stretch) {
+    turn_to(own, home.span.page());
+    if let Err(why) = own.spans().give_back_stretch(home, stretch) {
+        return report_refused(own, stretch.address(), home.class, home.span.page(), why);
+    }
+    own.accounts().add_free(home.class, i64::from(stretch.len()));
+    if home.span.n_out.get() == 0 {
+        free_span(own, home);
+    } else if own.purge().looks() {
+        own.purge().note_emptied(is_mostly_free(&home.span));
     }
 }
 
@@ -68,17 +82,21 @@ fn free_span<O: Os>(own: Own<'_, O>, home: &Home<'_>) {
 
 /// Reports a block of the span of `class` at `page` that the span refused.
 pub(crate) fn report_refused<O: Os>(own: Own<'_, O>, address: usize, class: usize, page: PageIndex, why: Refused) {
+    own.report(misuse_of(own.layout(), address, class, page, why), address);
+}
+
+/// What the program did to a block of the span of `class` at `page` that the span refused.
+pub(crate) fn misuse_of(layout: &Layout, address: usize, class: usize, page: PageIndex, why: Refused) -> Misuse {
     let block_bytes = block_bytes(class);
-    let what = match why {
+    match why {
         Refused::FreeAlready => Misuse::DoubleFree { block_bytes },
         Refused::Written => Misuse::link_written(block_bytes),
         Refused::NotABlock => {
-            let offset = address - own.layout().page_start(page).addr();
+            let offset = address - layout.page_start(page).addr();
             let start = block_at(class, offset).0 * block_bytes;
             Misuse::Interior { block_bytes, offset: offset - start }
         }
-    };
-    own.report(what, address);
+    }
 }
 
 /// Turns to the span at `page`, to give blocks back to it; `NONE` turns from all spans. The span turned from waits if OS pages of it were emptied.

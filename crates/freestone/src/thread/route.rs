@@ -1,28 +1,23 @@
 //! Sends a block of another owner: into the buffer for its owner, or at once to the span's current owner.
 //!
-//! ```text
-//!  the span's owner is  none              ─▶ central list
-//!                       this heap         ─▶ the span
-//!                       an orphaned heap  ─▶ kept with the central list, to be handed out again
-//!                       any other heap    ─▶ its inbox; closed: read the owner again, the span is being abandoned
-//! ```
-//!
 //! A free block that is not back in its span keeps the span in use.
 
 use crate::misuse::Misuse;
 use crate::size_class::block_bytes;
 use crate::span::free_node::Marked;
 use crate::span::{Generation, PageIndex};
-use crate::thread::free_block::{Found, FreeBlock, FreeChain};
+use crate::thread::free_block::{Found, FreeBlock, FreeChain, Stretch};
 use crate::thread::heap::own::Own;
 use crate::thread::in_transit::InTransit;
-use crate::thread::mailbox::Life;
 use crate::thread::remote_frees::Slot;
-use crate::thread::span_owner::{free_abandoned, keep_orphaned, owner_of, owner_of_span};
+use crate::thread::send::{self, Sent};
+use crate::thread::span_owner::owner_of;
 use crate::thread::watched::homecoming::fill_head;
 use crate::thread::{returns, spans};
-use freestone_base::sync::spin_hint;
 use freestone_os::Os;
+
+/// After as many handovers of a thread, the background thread looks whether the owners take the blocks (`idle`): about 4000 blocks, of 8 MiB at most.
+const WAKING_HANDOVERS: u64 = 128;
 
 /// Sends a block of another owner, or of an abandoned span. It counts as freed already, or is in transit. `generation` is the one in the entry
 /// of its page.
@@ -54,6 +49,9 @@ pub(crate) fn buffer_uncounted<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeB
 #[inline(never)]
 fn hand_over<O: Os>(own: Own<'_, O>, slot: &Slot) {
     route_all(own, own.remote().hand_over(slot, reports_wrong(own)));
+    if own.heap().n_handovers() % WAKING_HANDOVERS == 0 {
+        own.shared().pages.wake_for_work();
+    }
 }
 
 /// Sends a block of an owner that no block is buffered for.
@@ -105,10 +103,16 @@ pub(crate) fn route_all<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
                 let is_suspect = block.is_suspect();
                 route_one(own, block, is_suspect);
             }
+            Some(Found::Stretch(stretch)) => route_stretch(own, stretch),
             Some(Found::Wrong(what, address)) => own.report(what, address),
             Some(Found::Lost(_)) | None => {}
         }
     }
+}
+
+/// Sends each block of a stretch to its span's current owner.
+pub(crate) fn route_stretch<O: Os>(own: Own<'_, O>, stretch: Stretch) {
+    stretch.into_blocks().for_each(|block| route(own, block));
 }
 
 /// Sends one block to its span's current owner.
@@ -121,33 +125,14 @@ pub(crate) fn route_suspect<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     route_one(own, block, true);
 }
 
-fn route_one<O: Os>(own: Own<'_, O>, mut block: FreeBlock, is_suspect: bool) {
-    let shared = own.shared();
-    let (page, mut owner) = owner_of(shared, &block);
-    loop {
-        match owner {
-            None => {
-                let (class, address) = (block.class(), block.address());
-                fill_head(shared, &block);
-                match free_abandoned(shared, page, block) {
-                    Ok(None) => return,
-                    Ok(Some(why)) => return returns::report_refused(own, address, class, page, why),
-                    Err(adopted) => block = adopted,
-                }
-            }
-            Some(owner) if owner.is(own.heap().mailbox()) => return route_home(own, page, block),
-            Some(owner) if owner.mailbox().life() == Life::Orphaned => {
-                return keep_orphaned(shared, block, own.remote().key());
-            }
-            Some(owner) => match own.remote().hand_one_over(owner.mailbox(), block, is_suspect) {
-                Ok(()) => return,
-                Err(refused) => {
-                    block = refused;
-                    spin_hint();
-                }
-            },
-        }
-        owner = owner_of_span(shared, page);
+fn route_one<O: Os>(own: Own<'_, O>, block: FreeBlock, is_suspect: bool) {
+    let (class, address) = (block.class(), block.address());
+    let home = Some(own.heap().mailbox());
+    match send::send(own.shared(), block, is_suspect, home, own.remote().key()) {
+        Sent::HandedOver => own.remote().count_handover(),
+        Sent::Done => {}
+        Sent::Refused(page, why) => returns::report_refused(own, address, class, page, why),
+        Sent::Home(page, block) => route_home(own, page, block),
     }
 }
 

@@ -30,7 +30,7 @@ use crate::span::free_node;
 use crate::span::os_pages::{EmptyStretches, is_mostly_free};
 use crate::span::record::Listed;
 use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages, single_block};
-use crate::thread::free_block::{FreeBatch, FreeChain};
+use crate::thread::free_block::{FreeBatch, FreeChain, Stretch};
 use crate::thread::lookup::Lookup;
 use crate::thread::mailbox::Mailbox;
 use crate::thread::span_owner::owner_of_span;
@@ -304,6 +304,19 @@ impl OwnedSpans {
         chain.advance(1, second, first);
         given.map_err(|why| (first, why))?;
         self.of(home.class).count_out(-1);
+        if home.span.listed.get() == Listed::Full {
+            self.list_as_partial(home.class, home.span.layout(), home.span.page());
+        }
+        Ok(())
+    }
+
+    /// Gives a stretch back to its span. Nothing of its blocks is read or written.
+    ///
+    /// # Errors
+    /// Why the span refused it: nothing is done.
+    pub(crate) fn give_back_stretch(&self, home: &Home<'_>, stretch: &Stretch) -> Result<(), Refused> {
+        home.give_back_stretch(stretch.address(), stretch.len())?;
+        self.of(home.class).count_out(-i64::from(stretch.len()));
         if home.span.listed.get() == Listed::Full {
             self.list_as_partial(home.class, home.span.layout(), home.span.page());
         }

@@ -174,6 +174,54 @@ fn an_address_that_is_no_allocated_block_is_refused() {
 }
 
 #[test]
+fn a_stretch_goes_back_as_its_blocks_would_or_is_refused_as_a_whole() {
+    let world = World::new(OS_PAGE_BYTES);
+    for class in [0, 2, class_of(512), class_of(5000)] {
+        // All out but the third block from the end.
+        let whole = || {
+            let span = span(&world, class);
+            while carve(&span, u32::MAX, 0, OS_PAGE_BYTES, LinkKey::PLAIN, &world.shared.pages.uncarved).len > 0 {}
+            let n = n_blocks(&span);
+            let home = Home::of(span);
+            // SAFETY: the block lies in the span and is the test's.
+            let given = unsafe { home.give_back(at(&home, n - 3).cast(), LinkKey::PLAIN) };
+            assert_eq!(given, Ok(()));
+            (home, n)
+        };
+        let n = whole().1;
+        for (from, to) in [(0, 1), (0, n - 3), (1, n.min(66)), (n / 3, n / 2), (n - 2, n), (n - 1, n)] {
+            let (to, together, apart) = (to.min(n - 3).max(if from > n - 3 { to } else { 0 }), whole().0, whole().0);
+            let len = (to - from) as u32;
+            assert_eq!(together.give_back_stretch(at(&together, from).addr(), len), Ok(()), "{from} to {to} of {n}");
+            // SAFETY: as above.
+            (from..to).for_each(|index| {
+                assert_eq!(unsafe { apart.give_back(at(&apart, index).cast(), LinkKey::PLAIN) }, Ok(()))
+            });
+            assert_eq!(counts(&together.span), counts(&apart.span));
+            let bits = |home: &Home<'_>| home.span.bitmap().iter().map(Cell::get).collect::<Vec<_>>();
+            assert_eq!(bits(&together), bits(&apart));
+            assert_eq!(together.span.first_word.get(), apart.span.first_word.get());
+        }
+        let (home, n) = whole();
+        let before = counts(&home.span);
+        let give = |address: usize, len: usize| home.give_back_stretch(address, len as u32);
+        for (from, len) in [(n - 3, 1), (0, n - 2), (n - 4, 4), (n - 3, 3)] {
+            assert_eq!(give(at(&home, from).addr(), len), Err(Refused::FreeAlready), "{from} and {len} of {n}");
+        }
+        assert_eq!(give(at(&home, n - 2).addr(), 3), Err(Refused::NotABlock), "beyond the last block");
+        if block_bytes(class) > 16 {
+            assert_eq!(give(at(&home, 1).addr() + 16, 1), Err(Refused::NotABlock));
+        }
+        assert_eq!(counts(&home.span), before);
+    }
+}
+
+/// Where a block of a span starts, by its number.
+fn at(home: &Home<'_>, number: usize) -> *mut u8 {
+    home.span.start().wrapping_add(number * block_bytes(home.class))
+}
+
+#[test]
 fn a_cleared_span_leaves_no_bit_behind() {
     let world = World::new(OS_PAGE_BYTES);
     let page = span(&world, class_of(16)).page();

@@ -52,10 +52,15 @@ fn a_block_in_transit_is_marked_so_wherever_the_block_ahead_is() {
         assert!(is_as_buffered(blocks.at(1)) && !is_as_buffered(blocks.at(2)));
     }
     // SAFETY: as above.
-    unsafe { second_word(block).write(mark_in(2)) };
+    unsafe { second_word(block).write(mark_in(-2)) };
     assert_eq!(says(block), (true, Marked::No), "no such place is given");
-    // SAFETY: as above.
-    assert!(unsafe { !is_in_transit(block) });
+    for n in [1, 2, 4096] {
+        // SAFETY: as above.
+        unsafe { mark_stretch(block, n) };
+        assert_eq!(says(block), (true, Marked::Stretch(n)));
+        // SAFETY: as above.
+        assert!(unsafe { !is_in_transit(block) });
+    }
     // SAFETY: as above.
     unsafe { mark_suspect(block) };
     assert_eq!(says(block), (true, Marked::Suspect));

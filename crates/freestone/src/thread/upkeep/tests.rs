@@ -50,5 +50,5 @@ fn a_tick_hands_over_what_is_buffered_for_other_owners() {
     assert_eq!(heap.heap().n_handovers(), 0);
     tick(heap, 10_000);
     assert_eq!(heap.heap().n_handovers(), 1);
-    assert!(!owner.remote().take().is_empty());
+    assert!(!owner.remote().mailbox().take().is_empty());
 }

@@ -1,0 +1,213 @@
+/* Blocks of a thread that is idle, freed by others: their memory goes back, and what is in use beside them stays. By argument. */
+#define _GNU_SOURCE
+#include "expect.h"
+#include "freestone.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define N_BLOCKS 200000
+
+static struct {
+    unsigned char *start;
+    unsigned bytes;
+    unsigned char mark;
+} blocks[N_BLOCKS];
+
+static void allocate_all(uint64_t *random, unsigned most) {
+    for (int i = 0; i < N_BLOCKS; i++) {
+        blocks[i].bytes = 1 + (unsigned)(next_random(random) % most);
+        blocks[i].mark = (unsigned char)(1 + i % 255);
+        EXPECT(blocks[i].start = malloc(blocks[i].bytes));
+        memset(blocks[i].start, blocks[i].mark, blocks[i].bytes);
+    }
+}
+
+static void check(int i) {
+    for (unsigned at = 0; at < blocks[i].bytes; at++) {
+        EXPECT(blocks[i].start[at] == blocks[i].mark);
+    }
+}
+
+static pthread_barrier_t freed;
+
+/* Of every 64 blocks one stays. */
+static void *free_half(void *half) {
+    free(HIDE(malloc(10)));
+    for (int i = (int)(intptr_t)half; i < N_BLOCKS; i += 2) {
+        if (i % 64 != 0) {
+            check(i);
+            free(blocks[i].start);
+        }
+    }
+    pthread_barrier_wait(&freed);
+    pthread_barrier_wait(&freed);
+    return NULL;
+}
+
+static void pause_ms(long ms) {
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL);
+}
+
+static void *purge(void *unused) {
+    freestone_purge();
+    return unused;
+}
+
+/* The first thread allocates, two that stay free, and the first then waits. The memory goes back because another thread `purges`, or in the background. */
+static void waits(int purges) {
+    uint64_t random = 12345;
+    allocate_all(&random, 1000);
+    long before = resident_kib();
+    pthread_t threads[2], purger;
+    EXPECT(pthread_barrier_init(&freed, NULL, 3) == 0);
+    for (intptr_t i = 0; i < 2; i++) {
+        EXPECT(pthread_create(&threads[i], NULL, free_half, (void *)i) == 0);
+    }
+    pthread_barrier_wait(&freed);
+    if (purges) {
+        EXPECT(pthread_create(&purger, NULL, purge, NULL) == 0 && pthread_join(purger, NULL) == 0);
+    }
+    /* A loaded machine may be slow. */
+    for (int i = 0; !purges && i < 600 && resident_kib() > before / 2; i++) {
+        pause_ms(50);
+    }
+    EXPECT(resident_kib() <= before / 2);
+    for (int i = 0; i < N_BLOCKS; i += 64) {
+        check(i);
+        free(blocks[i].start);
+    }
+    allocate_all(&random, 1000);
+    for (int i = 0; i < N_BLOCKS; i++) {
+        check(i);
+        free(blocks[i].start);
+    }
+    pthread_barrier_wait(&freed);
+    for (int i = 0; i < 2; i++) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+/* A block of its thread's on its way to another: each thread fills the places of its own and empties those of the others. */
+static _Atomic(unsigned char *) places[4][4096];
+static atomic_int is_over;
+
+/* The size is in the first words, the mark everywhere else. */
+static unsigned char *make(uint64_t *random) {
+    static const unsigned sizes[] = {16, 40, 100, 500, 1024, 4096, 9000, 20000};
+    unsigned bytes = sizes[next_random(random) % 8];
+    unsigned char *block = malloc(bytes);
+    EXPECT(block);
+    memset(block, (int)(bytes & 0x7F) + 1, bytes);
+    memcpy(block, &bytes, sizeof bytes);
+    return block;
+}
+
+static void use_up(unsigned char *block) {
+    unsigned bytes;
+    memcpy(&bytes, block, sizeof bytes);
+    for (unsigned at = sizeof bytes; at < bytes; at++) {
+        EXPECT(block[at] == (bytes & 0x7F) + 1);
+    }
+    free(block);
+}
+
+static void *exchange(void *number) {
+    uint64_t random = 99 + (uint64_t)(uintptr_t)number;
+    int own = (int)((intptr_t)number & 3);
+    int n_steps = 200 + (int)(next_random(&random) % 400);
+    for (int step = 0; step < n_steps && !atomic_load(&is_over); step++) {
+        unsigned what = (unsigned)(next_random(&random) % 8);
+        int from = (int)(next_random(&random) % 4096), n = 1 + (int)(next_random(&random) % 1000);
+        for (int at = from; what > 0 && at < from + n && at < 4096; at++) {
+            if (what < 4) {
+                unsigned char *before = atomic_exchange(&places[own][at], make(&random));
+                if (before) {
+                    use_up(before);
+                }
+            } else {
+                unsigned char *block = atomic_exchange(&places[next_random(&random) % 4][at], NULL);
+                if (block) {
+                    use_up(block);
+                }
+            }
+        }
+        if (what == 0) {
+            pause_ms((long)(next_random(&random) % 8));
+        }
+    }
+    return NULL;
+}
+
+static void *purge_all_the_time(void *unused) {
+    while (!atomic_load(&is_over)) {
+        freestone_purge();
+        pause_ms(1);
+    }
+    return unused;
+}
+
+/* Threads that free each other's blocks are idle for a while and end, others follow them, the memory of what waits goes back all the time, and the process
+   forks. */
+static void storm(int seconds) {
+    time_t end = time(NULL) + seconds;
+    pthread_t purger, threads[4];
+    EXPECT(pthread_create(&purger, NULL, purge_all_the_time, NULL) == 0);
+    intptr_t number = 0;
+    for (int i = 0; i < 4; i++, number++) {
+        EXPECT(pthread_create(&threads[i], NULL, exchange, (void *)number) == 0);
+    }
+    uint64_t random = 7;
+    for (int n = 0; time(NULL) < end; n++) {
+        EXPECT(pthread_join(threads[n % 4], NULL) == 0);
+        EXPECT(pthread_create(&threads[n % 4], NULL, exchange, (void *)number++) == 0);
+        pid_t child = fork();
+        EXPECT(child >= 0);
+        if (child == 0) {
+            /* Threads were between the exchange and the free: those blocks stay as they are. */
+            for (int of = 0; of < 4; of++) {
+                for (int at = 0; at < 4096; at++) {
+                    unsigned char *block = atomic_exchange(&places[of][at], NULL);
+                    if (block) {
+                        use_up(block);
+                    }
+                    if (at % 8 == 0) {
+                        use_up(make(&random));
+                    }
+                }
+            }
+            freestone_purge();
+            _exit(0);
+        }
+        int status;
+        EXPECT(waitpid(child, &status, 0) == child && status == 0);
+    }
+    atomic_store(&is_over, 1);
+    for (int i = 0; i < 4; i++) {
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+    }
+    EXPECT(pthread_join(purger, NULL) == 0);
+    for (int of = 0; of < 4; of++) {
+        for (int at = 0; at < 4096; at++) {
+            unsigned char *block = atomic_exchange(&places[of][at], NULL);
+            if (block) {
+                use_up(block);
+            }
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    EXPECT(argc > 1);
+    if (!strcmp(argv[1], "background")) {
+        waits(0);
+    } else if (!strcmp(argv[1], "purge")) {
+        waits(1);
+    } else if (!strcmp(argv[1], "storm")) {
+        storm(argc > 2 ? atoi(argv[2]) : 3);
+    } else {
+        EXPECT(!"a known part");
+    }
+    return 0;
+}

@@ -1,0 +1,327 @@
+//! What waits in the inbox of a heap whose thread is idle: its memory goes back to the operating system all the same.
+#![allow(unsafe_code)]
+//!
+//! ```text
+//!  inbox ── take_for_owner ─▶ a bit for each block ─▶ blocks of a span that lie beside each other are a stretch
+//!    ▲                          │          ▲              │ the OS pages inside are purged; its first block says how many there are
+//!    └── put back: few, or one  │          │              ▼
+//!        is not as it should be ┘          └────── looked_through ─▶ the heap's thread, when it next drains its inbox
+//! ```
+//!
+//! Only a heap's thread may change its spans, and an idle one does not. But the blocks in its inbox belong to whoever takes them out: no code uses their
+//! memory, so that of whole OS pages can go. What is kept of a stretch is its first block, with the link; the thread then gives stretches back to their spans
+//! and touches no other block of them. Its heap stays as it is, and nothing is added to what it does when it allocates or frees.
+//!
+//! What was looked through before is looked through again with what has come since, because neighbours may come at different times. So that this takes little
+//! of the processor, an inbox is then left alone for twenty times as long as that took.
+//!
+//! The bitmap is mapped for the call: 1/128 of the address range that has been used, of which only what has blocks takes memory.
+//!
+//! Threads: one at a time, whichever; the heap's own thread may take or close the inbox meanwhile.
+//!
+//! # Safety
+//! A block that was taken out of an inbox is free and the taker's, with all of its class's size. A span of which a block is out stays where it is.
+
+use crate::misuse::misuse;
+use crate::shared::Shared;
+use crate::size_class::{GRANULE_BYTES, block_bytes};
+use crate::span::free_node::{self, Chain, Marked};
+use crate::span::{Generation, Layout, View};
+use crate::thread::free_block::{Found, FreeBlock};
+use crate::thread::in_transit::{Handover, InTransit};
+use crate::thread::mailbox::Mailbox;
+use crate::thread::returns::misuse_of;
+use crate::thread::send::{self, Sent};
+use freestone_base::align;
+use freestone_base::inbox::{LinkKey, Node};
+use freestone_base::lock::{Forker, Lock};
+use freestone_base::sync::{AtomicBool, Ordering};
+use freestone_os::{Futex, MemoryRange, Os};
+
+/// An inbox with fewer bytes in blocks is left as it is.
+const BYTES_LEAST: usize = 256 << 10;
+
+/// The stretches that are purged with one call.
+const AT_ONCE: usize = 32;
+
+/// The most blocks that are walked over to put others back behind them.
+const WALKED_MOST: u32 = 1 << 24;
+
+/// After so many blocks it is asked whether to stop.
+const ASKED_EVERY: u32 = 4096;
+
+/// What is looked through.
+pub(crate) struct Look<'a, O: Os> {
+    pub(crate) shared: &'a Shared<O>,
+    /// What all heaps encode the links of blocks in transit with.
+    pub(crate) key: LinkKey,
+    /// However little there is.
+    pub(crate) is_thorough: bool,
+    /// Whether another thread waits for this one to stop.
+    pub(crate) is_to_stop: &'a dyn Fn() -> bool,
+}
+
+impl<O: Os> Look<'_, O> {
+    /// Looks through an inbox. Notes what it leaves there, and when it may be looked through again.
+    pub(crate) fn through(&self, mailbox: &Mailbox) {
+        let new = mailbox.inbox().take_for_owner(mailbox.key());
+        if new.is_empty() {
+            return;
+        }
+        let began_ms = self.shared.os().now_ms();
+        // Each block was allocated before it was handed over, so the newest view covers it.
+        let view = self.shared.pages.view();
+        let mut new = Some(new);
+        let _ = freestone_os::with_zeros(view.reach() * Bits::WORDS_PER_PAGE, |words| {
+            let bits = &mut Bits::new(words, self.shared.pages.layout().base.addr());
+            new = new.take().and_then(|new| self.through_blocks(mailbox, &view, new, bits));
+        });
+        if let Some(left) = new {
+            self.put_back(mailbox, &view, left);
+        }
+        let now_ms = self.shared.os().now_ms();
+        mailbox.idle().note_looked_through(mailbox.inbox().newest(), now_ms as u32, (now_ms - began_ms) as u32);
+    }
+
+    /// Purges what can go of new blocks and those that were looked through before, and hands them over. Returns the new ones if there are few, or some are not as
+    /// they should be. The bits are all zero.
+    fn through_blocks(&self, mailbox: &Mailbox, view: &View, new: InTransit, bits: &mut Bits<'_>) -> Option<InTransit> {
+        let Some(bytes) = self.collect(&new, view, bits) else { return Some(new) };
+        if bytes < BYTES_LEAST && !self.is_thorough {
+            return Some(new);
+        }
+        let old = mailbox.looked_through().take_for_owner(mailbox.key());
+        if !old.is_empty() && self.collect(&old, view, bits).is_none() {
+            if let Err(old) = mailbox.looked_through().put_back(old) {
+                self.send(view, old);
+            }
+            return Some(new);
+        }
+        let (layout, os_page_bytes) = (self.shared.pages.layout(), self.shared.os().os_page_bytes());
+        let mut purging = Purging { shared: self.shared, ranges: [MemoryRange::EMPTY; AT_ONCE], n: 0 };
+        let (mut chain, key) = (Chain::EMPTY, mailbox.key());
+        for stretch in (Stretches { bits, view, layout, at: 0 }) {
+            let os_pages = stretch.os_pages(os_page_bytes);
+            if os_pages.bytes == 0 {
+                for node in stretch.blocks() {
+                    // SAFETY: the block was handed over, and is this function's.
+                    unsafe { free_node::write_in_transit(node, chain.first, node, key) };
+                    // SAFETY: as above.
+                    unsafe { chain.push(node, key) };
+                }
+                continue;
+            }
+            // SAFETY: as above.
+            unsafe { free_node::mark_stretch(stretch.first, stretch.n) };
+            // SAFETY: as above.
+            unsafe { chain.push(stretch.first, key) };
+            purging.add(os_pages);
+        }
+        purging.purge();
+        // SAFETY: the blocks are linked and marked, and this function's to give.
+        if let Err(refused) = mailbox.looked_through().push(unsafe { Handover::new(chain, key) }) {
+            self.send(view, refused);
+        }
+        None
+    }
+
+    /// Sets the bits of blocks. Returns the bytes of those that are no part of a stretch; `None` if a block is not as it should be, or this is
+    /// to stop.
+    fn collect(&self, blocks: &InTransit, view: &View, bits: &mut Bits<'_>) -> Option<usize> {
+        let (mut n, mut bytes) = (0_u32, 0);
+        let last = blocks.last(view, |node, marked| {
+            let block = view.small_class(node.addr()).map_or(0, block_bytes);
+            n = n.wrapping_add(1);
+            let is_new = match marked {
+                Marked::InTransit => {
+                    bytes += block;
+                    bits.set(node.addr())
+                }
+                Marked::Stretch(len) => (0..len as usize).all(|index| bits.set(node.addr() + index * block)),
+                // Its thread finds out whether it was free before.
+                _ => false,
+            };
+            // A block whose bit is set is there twice: it was freed twice.
+            is_new && (n % ASKED_EVERY != 0 || !(self.is_to_stop)())
+        });
+        last.map(|_| bytes)
+    }
+
+    /// Puts blocks back into the inbox that they came from, behind those that have come since; sends them to the owners of their spans, if the heap has ended.
+    fn put_back(&self, mailbox: &Mailbox, view: &View, blocks: InTransit) {
+        let mut blocks = blocks;
+        while let Err(left) = mailbox.inbox().put_back(blocks) {
+            let newer = mailbox.inbox().take_for_owner(mailbox.key());
+            if newer.is_empty() {
+                if mailbox.inbox().is_closed() {
+                    return self.send(view, left);
+                }
+                blocks = left;
+                continue;
+            }
+            let (view, mut n) = (self.shared.pages.view(), 0);
+            let last = newer.last(&view, |_, _| {
+                n += 1;
+                n < WALKED_MOST
+            });
+            // Links that the program has overwritten lead nowhere: what is behind them is lost, as when the heap's thread drains such blocks.
+            blocks = match last {
+                Some(last) => newer.before(last, left),
+                None => newer,
+            };
+        }
+    }
+
+    /// Sends each block to its span's owner.
+    fn send(&self, view: &View, blocks: InTransit) {
+        let mut blocks = blocks;
+        while let Some(found) = blocks.pop(view, Generation::NONE.tag()) {
+            match found {
+                Found::Own(block) | Found::Other(block, _) => {
+                    let is_suspect = block.is_suspect();
+                    self.send_one(block, is_suspect);
+                }
+                Found::Stretch(stretch) => stretch.into_blocks().for_each(|block| self.send_one(block, false)),
+                Found::Wrong(what, address) => misuse(self.shared.settings(), what, address, 0),
+                Found::Lost(_) => {}
+            }
+        }
+    }
+
+    fn send_one(&self, block: FreeBlock, is_suspect: bool) {
+        let (class, address) = (block.class(), block.address());
+        if let Sent::Refused(page, why) = send::send(self.shared, block, is_suspect, None, self.key) {
+            let what = misuse_of(self.shared.pages.layout(), address, class, page, why);
+            misuse(self.shared.settings(), what, address, 0);
+        }
+    }
+}
+
+/// Rank of the lock.
+pub(crate) const RANK: u8 = 12;
+
+/// Which thread looks through inboxes.
+pub(crate) struct Looking {
+    lock: Lock<(), Futex, RANK>,
+    /// A thread that forks waits for the lock.
+    is_forking: AtomicBool,
+}
+
+impl Looking {
+    /// None.
+    pub(crate) const fn new() -> Self {
+        Self { lock: Lock::new(()), is_forking: AtomicBool::new(false) }
+    }
+
+    /// The right to look, until it is dropped; `None` if another thread has it.
+    pub(crate) fn begin(&self) -> Option<impl Drop> {
+        self.lock.try_lock()
+    }
+
+    /// Whether a thread that forks waits for who is looking.
+    pub(crate) fn is_forking(&self) -> bool {
+        self.is_forking.load(Ordering::Relaxed)
+    }
+
+    /// Takes the lock, before a fork: blocks that are out of their inbox would be lost in the child.
+    pub(crate) fn lock_for_fork(&self) {
+        self.is_forking.store(true, Ordering::Relaxed);
+        self.lock.acquire_raw();
+        self.is_forking.store(false, Ordering::Relaxed);
+    }
+
+    /// Releases it, in parent or child.
+    pub(crate) fn unlock_after_fork(&self, forker: Forker) {
+        self.lock.release_raw(forker);
+    }
+}
+
+/// Stretches that are purged together.
+struct Purging<'a, O: Os> {
+    shared: &'a Shared<O>,
+    ranges: [MemoryRange; AT_ONCE],
+    n: usize,
+}
+
+impl<O: Os> Purging<'_, O> {
+    /// Adds OS pages of which nothing is needed.
+    fn add(&mut self, range: MemoryRange) {
+        if self.n == self.ranges.len() {
+            self.purge();
+        }
+        if let Some(place) = self.ranges.get_mut(self.n) {
+            *place = range;
+            self.n += 1;
+        }
+    }
+
+    /// Purges what was added.
+    fn purge(&mut self) {
+        // SAFETY: the ranges are whole OS pages inside blocks that were taken out of an inbox, beside the words that are needed.
+        unsafe { self.shared.pages.purge_blocks(self.ranges.get(..self.n).unwrap_or_default()) };
+        self.n = 0;
+    }
+}
+
+/// Blocks of one span that lie beside each other.
+struct BesideEachOther {
+    first: *mut Node,
+    n: u32,
+    block: usize,
+}
+
+impl BesideEachOther {
+    /// The whole OS pages in it, but for those with the words of its first block.
+    fn os_pages(&self, os_page_bytes: usize) -> MemoryRange {
+        let start = self.first.addr();
+        let from = align::up(start + GRANULE_BYTES, os_page_bytes);
+        let to = align::down(start + self.n as usize * self.block, os_page_bytes);
+        let bytes = to.saturating_sub(from);
+        MemoryRange { start: self.first.cast::<u8>().wrapping_add(from - start), bytes }
+    }
+
+    /// Each block.
+    fn blocks(&self) -> impl Iterator<Item = *mut Node> {
+        let (first, block) = (self.first, self.block);
+        (0..self.n as usize).map(move |index| first.wrapping_byte_add(index * block))
+    }
+}
+
+/// The blocks whose bits are set, in the order of their addresses, each with those beside it.
+struct Stretches<'a> {
+    bits: &'a Bits<'a>,
+    view: &'a View,
+    layout: &'a Layout,
+    /// The granule from which on they are looked for.
+    at: usize,
+}
+
+impl Iterator for Stretches<'_> {
+    type Item = BesideEachOther;
+
+    fn next(&mut self) -> Option<BesideEachOther> {
+        let granule = self.bits.next(self.at)?;
+        let first = self.layout.base.wrapping_add(granule * GRANULE_BYTES).cast::<Node>();
+        let (page, entry) = self.view.page_of_block(first.addr())?;
+        let block = block_bytes(entry.class()?);
+        // SAFETY: a block that starts in the page is out, so the page is in a small span, whose records all have the first page right.
+        let first_page = |page| unsafe { &*self.layout.record(page) }.first_page();
+        let span = first_page(page);
+        let (mut n, mut end, mut last_page) = (1, first.addr() + block, page);
+        while self.bits.is_set(end) {
+            let Some((page, _)) = self.view.page_of_block(end) else { break };
+            if page != last_page && first_page(page) != span {
+                break;
+            }
+            (n, end, last_page) = (n + 1, end + block, page);
+        }
+        self.at = (end - self.layout.base.addr()) / GRANULE_BYTES;
+        Some(BesideEachOther { first, n, block })
+    }
+}
+
+mod bits;
+use bits::Bits;
+
+#[cfg(test)]
+mod tests;

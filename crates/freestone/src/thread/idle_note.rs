@@ -1,0 +1,91 @@
+//! How long blocks have waited in a heap's inbox.
+//!
+//! The heap's thread counts how often it took blocks. Whoever looks at the inbox compares the count with that of its last look.
+
+use freestone_base::sync::{AtomicU32, AtomicUsize, Ordering};
+
+/// An inbox is left alone for so many times as long as it took to look through it: with that a looking thread takes a twentieth of a processor at most.
+const ALONE_TIMES: u32 = 20;
+
+/// It is left alone for ten minutes at most.
+const ALONE_MOST_MS: u32 = 600_000;
+
+/// What is noted of an inbox. Zero is right for a heap that begins.
+#[derive(Debug)]
+pub(crate) struct IdleNote {
+    /// How often the heap's thread took blocks: written by that thread alone.
+    n_taken: AtomicU32,
+    /// That number at the last look: this and the rest belong to the thread that looks.
+    seen: AtomicU32,
+    /// When that number, with blocks in the inbox, was first seen, in ms of the kernel's clock, cut to 32 bits.
+    since_ms: AtomicU32,
+    /// The newest block when the inbox was last looked through, if something was left in it, or 0.
+    left: AtomicUsize,
+    /// When that was, and how long the inbox is left alone since, likewise.
+    looked_ms: AtomicU32,
+    /// See `looked_ms`.
+    alone_ms: AtomicU32,
+    /// Whether there were blocks in the inbox at the last look.
+    had_blocks: AtomicU32,
+}
+
+/// Whether there are blocks in an inbox that nobody has looked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// No.
+    None,
+    /// Yes, but the heap's thread may yet take them.
+    NotLong,
+    /// Yes, and its thread has taken none for the decay time.
+    Long,
+}
+
+impl IdleNote {
+    /// Nothing noted.
+    pub(crate) const fn new() -> Self {
+        Self {
+            n_taken: AtomicU32::new(0),
+            seen: AtomicU32::new(0),
+            since_ms: AtomicU32::new(0),
+            left: AtomicUsize::new(0),
+            looked_ms: AtomicU32::new(0),
+            alone_ms: AtomicU32::new(0),
+            had_blocks: AtomicU32::new(0),
+        }
+    }
+
+    /// The heap's thread has taken blocks.
+    pub(crate) fn note_taken(&self) {
+        self.n_taken.store(self.n_taken.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Notes what is in the inbox at `now_ms`: `newest` is the address of the block that came last, or 0. Returns how long blocks have waited in it.
+    pub(crate) fn look(&self, newest: usize, now_ms: u32, decay_ms: u32) -> Waiting {
+        let has_blocks = newest != 0 && newest != self.left.load(Ordering::Relaxed);
+        let had_blocks = self.had_blocks.swap(u32::from(has_blocks), Ordering::Relaxed) != 0;
+        if !has_blocks {
+            return Waiting::None;
+        }
+        let n_taken = self.n_taken.load(Ordering::Relaxed);
+        if !had_blocks || self.seen.load(Ordering::Relaxed) != n_taken {
+            self.seen.store(n_taken, Ordering::Relaxed);
+            self.since_ms.store(now_ms, Ordering::Relaxed);
+        }
+        let waited_ms = now_ms.wrapping_sub(self.since_ms.load(Ordering::Relaxed));
+        let is_alone =
+            now_ms.wrapping_sub(self.looked_ms.load(Ordering::Relaxed)) < self.alone_ms.load(Ordering::Relaxed);
+        if waited_ms < decay_ms || is_alone { Waiting::NotLong } else { Waiting::Long }
+    }
+
+    /// Notes that the inbox was looked through, which took `took_ms` up to `now_ms`. `newest` is the block that came last, if something was left in it, or 0.
+    pub(crate) fn note_looked_through(&self, newest: usize, now_ms: u32, took_ms: u32) {
+        self.left.store(newest, Ordering::Relaxed);
+        self.had_blocks.store(0, Ordering::Relaxed);
+        let alone_ms = took_ms.saturating_add(1).saturating_mul(ALONE_TIMES).min(ALONE_MOST_MS);
+        self.looked_ms.store(now_ms, Ordering::Relaxed);
+        self.alone_ms.store(alone_ms, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

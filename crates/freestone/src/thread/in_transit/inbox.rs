@@ -1,0 +1,94 @@
+//! The inbox of a heap: where other threads hand over its blocks.
+#![allow(unsafe_code)]
+//!
+//! # Safety
+//! As for all of [`super`].
+
+use super::{Handover, InTransit};
+use crate::span::free_node;
+use crate::thread::free_block::FreeBlock;
+use core::ptr;
+use freestone_base::inbox::{Inbox, LinkKey};
+
+/// The inbox of a heap: free small blocks only, each marked. Any thread pushes; taking, closing and opening are for the heap's thread.
+#[derive(Debug)]
+pub(crate) struct BlockInbox(Inbox);
+
+impl BlockInbox {
+    /// An empty, open inbox.
+    pub(crate) const fn new() -> Self {
+        Self(Inbox::new())
+    }
+
+    /// Opens a closed inbox for its next owner.
+    pub(crate) fn open(&self) {
+        self.0.open();
+    }
+
+    /// Adds blocks with one atomic operation.
+    ///
+    /// # Errors
+    /// The blocks, if the inbox is closed.
+    pub(crate) fn push(&self, handover: Handover) -> Result<(), InTransit> {
+        let Handover { chain, key } = handover;
+        // SAFETY: the chain is linked from first to last, and was the value's to give.
+        if unsafe { self.0.push(chain.first, chain.last, key) } {
+            return Ok(());
+        }
+        Err(InTransit::new(chain.first, key))
+    }
+
+    /// Adds one block. `is_suspect`: it was marked when the program freed it, and the owner finds out whether it was free.
+    ///
+    /// # Errors
+    /// The block, if the inbox is closed.
+    pub(crate) fn push_one(&self, block: FreeBlock, key: LinkKey, is_suspect: bool) -> Result<(), FreeBlock> {
+        let (class, node) = (block.class(), block.into_node());
+        if is_suspect {
+            // SAFETY: the block is free, and was the value's.
+            unsafe { free_node::mark_suspect(node) };
+        } else {
+            // SAFETY: as above.
+            unsafe { free_node::write_in_transit(node, ptr::null_mut(), node, key) };
+        }
+        // SAFETY: as above: a chain of one.
+        if unsafe { self.0.push(node, node, key) } {
+            return Ok(());
+        }
+        // SAFETY: an inbox that refuses a block leaves it to the pusher.
+        Err(unsafe { FreeBlock::new(node.cast(), class) })
+    }
+
+    /// Takes all of it, linked with `key`, as any thread may.
+    pub(crate) fn take_for_owner(&self, key: LinkKey) -> InTransit {
+        InTransit::new(self.0.take_for_owner(), key)
+    }
+
+    /// Puts back what [`BlockInbox::take_for_owner`] took, if the inbox is empty and open.
+    ///
+    /// # Errors
+    /// The blocks, if it is not.
+    pub(crate) fn put_back(&self, blocks: InTransit) -> Result<(), InTransit> {
+        if self.0.put_back(blocks.first) { Ok(()) } else { Err(blocks) }
+    }
+
+    /// Whether handovers are refused.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
+    /// The address of the block that came last, as of some moment; 0 if there is none, or the inbox is closed.
+    pub(crate) fn newest(&self) -> usize {
+        self.0.newest()
+    }
+
+    /// Takes what others have handed over, linked with `key`.
+    pub(crate) fn take(&self, key: LinkKey) -> InTransit {
+        InTransit::new(self.0.take(), key)
+    }
+
+    /// Closes the inbox and takes what was in it.
+    pub(crate) fn close(&self, key: LinkKey) -> InTransit {
+        InTransit::new(self.0.close(), key)
+    }
+}
