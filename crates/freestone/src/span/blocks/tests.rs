@@ -193,10 +193,10 @@ fn a_stretch_goes_back_as_its_blocks_would_or_is_refused_as_a_whole() {
             let (to, together, apart) = (to.min(n - 3).max(if from > n - 3 { to } else { 0 }), whole().0, whole().0);
             let len = (to - from) as u32;
             assert_eq!(together.give_back_stretch(at(&together, from).addr(), len), Ok(()), "{from} to {to} of {n}");
-            // SAFETY: as above.
-            (from..to).for_each(|index| {
-                assert_eq!(unsafe { apart.give_back(at(&apart, index).cast(), LinkKey::PLAIN) }, Ok(()))
-            });
+            for index in from..to {
+                // SAFETY: as above.
+                assert_eq!(unsafe { apart.give_back(at(&apart, index).cast(), LinkKey::PLAIN) }, Ok(()));
+            }
             assert_eq!(counts(&together.span), counts(&apart.span));
             let bits = |home: &Home<'_>| home.span.bitmap().iter().map(Cell::get).collect::<Vec<_>>();
             assert_eq!(bits(&together), bits(&apart));

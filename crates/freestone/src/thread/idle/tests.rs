@@ -213,20 +213,25 @@ fn who_is_to_stop_puts_the_blocks_back_behind_what_has_come_meanwhile() {
 }
 
 #[test]
-fn blocks_reach_their_spans_if_the_thread_ends_meanwhile() {
-    for stops in [false, true] {
+fn blocks_reach_their_spans_if_the_thread_ends_meanwhile_also_if_another_gets_its_record() {
+    for (stops, begins) in [(false, false), (true, false), (false, true), (true, true)] {
         let (world, owner, other, left) = with_many_waiting();
-        let has_ended = Cell::new(false);
+        let (has_ended, next) = (Cell::new(false), Cell::new(None));
         look_while(world, owner, || {
             if !has_ended.replace(true) {
                 world.end(owner);
+                next.set(begins.then(|| world.heap()));
             }
             stops
         });
         assert!(has_ended.get());
+        if let Some(next) = next.get() {
+            assert!(ptr::eq(next.heap(), owner.heap()), "the record is used again");
+            drain(next);
+        }
         world.check().unwrap();
         free_all(other, &left);
-        end(world, [other]);
+        end(world, [other].into_iter().chain(next.get()));
     }
 }
 
