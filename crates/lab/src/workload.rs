@@ -47,6 +47,7 @@ mod false_sharing;
 mod fragmentation_phases;
 mod free_only_consumer;
 mod idle_after_burst;
+mod idle_owner;
 mod idle_threads;
 mod large_churn;
 mod larson;

@@ -3,9 +3,9 @@
 use crate::workload::definition::Workload;
 use crate::workload::{
     alloc_free_pair, binary_trees, burst_keep_every_20th, calloc_huge, central_refill, containers, false_sharing,
-    fragmentation_phases, free_only_consumer, idle_after_burst, idle_threads, large_churn, larson, latency_tail,
-    pool_calloc, producer_consumer, programs, random_mixed, realloc_growth, replay, shifting_sizes, startup,
-    threads_come_and_go, tiny_hot, web_server,
+    fragmentation_phases, free_only_consumer, idle_after_burst, idle_owner, idle_threads, large_churn, larson,
+    latency_tail, pool_calloc, producer_consumer, programs, random_mixed, realloc_growth, replay, shifting_sizes,
+    startup, threads_come_and_go, tiny_hot, web_server,
 };
 
 /// Every workload, in the order of the tables.
@@ -33,6 +33,7 @@ pub(crate) static ALL: &[&Workload] = &[
     &free_only_consumer::WORKLOAD,
     &idle_after_burst::WORKLOAD,
     &idle_threads::WORKLOAD,
+    &idle_owner::WORKLOAD,
     &burst_keep_every_20th::WORKLOAD,
     &latency_tail::WORKLOAD,
     &startup::WORKLOAD,

@@ -66,8 +66,9 @@ fn the_memory_of_blocks_that_wait_goes_back_and_their_thread_takes_them_without_
         assert!(purged > 3 * (4000 * 512) / 4, "{purged} bytes of 2 MB");
         assert!(owner.heap().mailbox().inbox().newest() == 0, "nothing was left");
         world.check().unwrap();
-        let in_bin = owner.bins().len(class_of(500));
+        let (in_bin, span_pages) = (owner.bins().len(class_of(500)), world.small_span_pages());
         drain(owner);
+        assert!(world.small_span_pages() < span_pages / 8, "spans without a block that is out go to the page heap");
         assert_eq!(owner.bins().len(class_of(500)), in_bin, "no bin got them");
         assert!(blocks.iter().any(|&block| is_filled(block, 0, 500)), "the fake kernel clears what it takes");
         world.check().unwrap();
@@ -344,5 +345,18 @@ fn a_stretch_that_the_program_has_overwritten_is_reported_and_followed_no_furthe
         let found = std::iter::from_fn(|| taken.pop(&view, tag)).find(|found| matches!(found, Found::Wrong(..)));
         assert!(matches!(found, Some(Found::Wrong(_, address)) if address == first.addr()), "{found:?}");
         assert!(taken.is_empty());
+    }
+}
+
+#[test]
+fn what_waits_for_a_watched_heap_is_left_to_it() {
+    for level in ["checks", "full"] {
+        let (world, owner, other) = two(4096, level);
+        free_all(other, &filled(owner, 4000, 500, 7));
+        let (before, newest) = (purged_bytes(world), owner.heap().mailbox().inbox().newest());
+        look(world);
+        assert!(newest != 0 && owner.heap().mailbox().inbox().newest() == newest);
+        assert_eq!(purged_bytes(world), before);
+        end(world, [owner, other]);
     }
 }
