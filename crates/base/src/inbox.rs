@@ -173,8 +173,7 @@ impl Inbox {
     /// The address of what was pushed last, as of some moment; 0 if the inbox is empty or closed.
     #[must_use]
     pub fn newest(&self) -> usize {
-        let head = self.head.load(Ordering::Relaxed).addr();
-        if head == CLOSED { 0 } else { head }
+        self.head.load(Ordering::Relaxed).addr() & !CLOSED
     }
 
     /// Closes the inbox and takes what was in it. A thread whose push is refused sees everything that the owner wrote before.

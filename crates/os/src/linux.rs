@@ -218,6 +218,7 @@ unsafe impl Os for Linux {
         random()
     }
 
+    #[inline(never)]
     fn now_ms(&self) -> u64 {
         let now = clock::read(libc::CLOCK_MONOTONIC_COARSE);
         now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000

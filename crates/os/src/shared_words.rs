@@ -65,23 +65,13 @@ impl<const N: usize> SharedWords<N> {
     /// # Errors
     /// The kernel's error: [`Errno::EXIST`] if something is there, a symbolic link included. No file of this call is left then.
     pub fn create(&self, path: &CStr) -> Result<&'static [AtomicU64; N], Errno> {
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
-        let bytes = size_of::<[AtomicU64; N]>() as u64;
-        let words = write_zeros(&file, 0..bytes).and_then(|()| map(&file, ProtFlags::READ | ProtFlags::WRITE));
-        match words {
-            Ok(words) => {
-                // First: another thread that finds this process's number must not find the words of the one that made it.
-                self.forget();
-                self.process.store(process::id(), Ordering::Release);
-                self.words.store(ptr::from_ref(words).cast_mut(), Ordering::Release);
-                Ok(words)
-            }
-            Err(errno) => {
-                let _ = unlink(path);
-                Err(errno)
-            }
-        }
+        let words = create_mapped(path, size_of::<[AtomicU64; N]>())?.cast();
+        // First: another thread that finds this process's number must not find the words of the one that made it.
+        self.forget();
+        self.process.store(process::id(), Ordering::Release);
+        self.words.store(words, Ordering::Release);
+        // SAFETY: the file has `N` words, all of them are mapped, aligned to an OS page, and stay so; any bits are a number.
+        Ok(unsafe { &*words })
     }
 
     /// Maps the words of the file at `path`, for reading only: a store to them faults. Another user's file may be shortened at any time, and then a load faults, too.
@@ -109,7 +99,9 @@ impl<const N: usize> SharedWords<N> {
         {
             return Err(Errno::INVAL);
         }
-        map(&file, ProtFlags::READ)
+        let words = map(&file, size_of::<[AtomicU64; N]>(), ProtFlags::READ)?;
+        // SAFETY: as in `create`.
+        Ok(unsafe { &*words.cast() })
     }
 
     /// Removes the file at `path`. Processes that have mapped it keep it.
@@ -121,14 +113,25 @@ impl<const N: usize> SharedWords<N> {
     }
 }
 
-fn map<const N: usize>(file: &OwnedFd, access: ProtFlags) -> Result<&'static [AtomicU64; N], Errno> {
-    let bytes = size_of::<[AtomicU64; N]>();
+/// Creates a file of `bytes` that are zero, and maps it; no file is left if that fails.
+fn create_mapped(path: &CStr, bytes: usize) -> Result<*mut u8, Errno> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
+    let mapped =
+        write_zeros(&file, 0..bytes as u64).and_then(|()| map(&file, bytes, ProtFlags::READ | ProtFlags::WRITE));
+    if mapped.is_err() {
+        let _ = unlink(path);
+    }
+    mapped
+}
+
+/// Maps the first `bytes` of a file, for good.
+fn map(file: &OwnedFd, bytes: usize, access: ProtFlags) -> Result<*mut u8, Errno> {
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let at = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
     // SAFETY: the mapping was just made; the advice changes nothing in this process.
     let _ = unsafe { madvise(at, bytes, Advice::LinuxDontFork) };
-    // SAFETY: the file has `N` words, all of them are mapped, aligned to an OS page, and stay so; any bits are a number.
-    Ok(unsafe { &*at.cast::<[AtomicU64; N]>() })
+    Ok(at.cast())
 }
 
 #[cfg(test)]

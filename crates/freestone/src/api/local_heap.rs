@@ -53,7 +53,7 @@ pub(super) fn purge() -> usize {
     // Not with the fallback heap's gate held: a fork takes the registry's lock first.
     PROCESS.threads.end_spare(&PROCESS.shared, Which::All);
     let before = PROCESS.shared.pages.purged_bytes();
-    PROCESS.threads.purge_inboxes(&PROCESS.shared, Which::All, || false);
+    PROCESS.threads.purge_inboxes(&PROCESS.shared, Which::All, &|| false);
     let from_inboxes = (PROCESS.shared.pages.purged_bytes() - before) as usize;
     from_inboxes + PROCESS.shared.pages.purge()
 }

@@ -140,6 +140,7 @@ impl<O: Os> PageHeap<O> {
 
     /// The address range as it is: empty before [`PageHeap::open`].
     #[must_use]
+    #[inline(never)]
     pub(crate) fn layout(&self) -> &Layout {
         if self.opened.is_done() {
             // SAFETY: `layout` was written before `is_done` became true, and is never written again.
@@ -147,6 +148,16 @@ impl<O: Os> PageHeap<O> {
         } else {
             &Layout::EMPTY
         }
+    }
+
+    /// As [`PageHeap::layout`], of a page heap that is open.
+    ///
+    /// # Safety
+    /// - [`PageHeap::open`] has succeeded, and this thread has seen that.
+    #[inline(always)]
+    pub(crate) unsafe fn opened_layout(&self) -> &Layout {
+        // SAFETY: `layout` was written before `open` succeeded, and is never written again.
+        unsafe { &*self.layout.get() }
     }
 
     /// The view that addresses are looked up in: it covers every page whose handing out happened before this call.

@@ -275,11 +275,13 @@ impl<'a> Home<'a> {
         if !is_start || end > n_blocks(span) {
             return Err(Refused::NotABlock);
         }
-        let is_free = |(word, bits): (&Cell<u64>, u64)| word.get() & bits != 0;
-        if span.n_out.get() < n || words_of(span.bitmap(), index..end).any(is_free) {
+        if span.n_out.get() < n || !words_of(span.bitmap(), index..end, |word, bits| word.get() & bits == 0) {
             return Err(Refused::FreeAlready);
         }
-        words_of(span.bitmap(), index..end).for_each(|(word, bits)| word.set(word.get() | bits));
+        words_of(span.bitmap(), index..end, |word, bits| {
+            word.set(word.get() | bits);
+            true
+        });
         span.n_out.set(span.n_out.get() - n);
         span.n_free.set(span.n_free.get() + n);
         span.first_word.set(span.first_word.get().min((index / 64) as u16));
@@ -287,13 +289,17 @@ impl<'a> Home<'a> {
     }
 }
 
-/// The words of a bitmap that some of its bits are in, and which bits of each these are.
-fn words_of(bitmap: &[Cell<u64>], bits: Range<usize>) -> impl Iterator<Item = (&Cell<u64>, u64)> {
-    let words = bitmap.iter().enumerate().take(bits.end.div_ceil(64)).skip(bits.start / 64);
-    words.map(move |(at, word)| {
-        let (from, to) = (bits.start.max(at * 64) - at * 64, bits.end.min((at + 1) * 64) - at * 64);
-        (word, (u64::MAX >> (64 - (to - from))) << from)
-    })
+/// Calls `visit` with each word that some bits of a bitmap are in, and which bits of it these are, until it returns `false`. Returns whether it never did.
+fn words_of(bitmap: &[Cell<u64>], bits: Range<usize>, visit: impl Fn(&Cell<u64>, u64) -> bool) -> bool {
+    let mut from = bits.start;
+    while let Some(word) = bitmap.get(from / 64).filter(|_| from < bits.end) {
+        let n = (64 - from % 64).min(bits.end - from);
+        if !visit(word, (u64::MAX >> (64 - n)) << (from % 64)) {
+            return false;
+        }
+        from += n;
+    }
+    true
 }
 
 /// Whether the block with `index` is free; not if the span has no such block.

@@ -34,7 +34,7 @@ fn take_back<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
     // Each block was allocated before it was handed over, so the newest view covers it.
     let (view, tag) = (own.renew_view(), own.lookup().tag());
     let is_plain = own.watch().is_none() && !sampling::counts_puts(own);
-    let (mut filled, mut has_visited) = (Filled::NONE, own.watch().is_some());
+    let (mut filled, mut has_stretches) = (Filled::NONE, false);
     while !blocks.is_empty() {
         if is_plain {
             while let Some(block) = blocks.pop_own(&view, tag) {
@@ -46,7 +46,7 @@ fn take_back<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
             Some(Found::Other(block, _)) if block.is_suspect() => route::route_suspect(own, block),
             Some(Found::Other(block, generation)) => route::send(own, block, generation),
             Some(Found::Stretch(stretch)) => {
-                has_visited = true;
+                has_stretches = true;
                 take_stretch(own, stretch);
             }
             Some(Found::Wrong(what, address)) => report(own, what, address),
@@ -54,7 +54,7 @@ fn take_back<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
         }
     }
     filled.look(own);
-    if has_visited {
+    if has_stretches || own.watch().is_some() {
         returns::turn_to(own, PageIndex::NONE);
     }
 }

@@ -22,11 +22,11 @@
 //! # Safety
 //! A block that was taken out of an inbox is free and the taker's, with all of its class's size. A span of which a block is out stays where it is.
 
-use crate::misuse::misuse;
+use crate::misuse::{Misuse, misuse};
 use crate::shared::Shared;
 use crate::size_class::{GRANULE_BYTES, block_bytes};
 use crate::span::free_node::{self, Chain, Marked};
-use crate::span::{Generation, Layout, View};
+use crate::span::{Generation, View};
 use crate::thread::free_block::{Found, FreeBlock};
 use crate::thread::in_transit::{Handover, InTransit};
 use crate::thread::mailbox::Mailbox;
@@ -37,9 +37,6 @@ use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::lock::{Forker, Lock};
 use freestone_base::sync::{AtomicBool, Ordering};
 use freestone_os::{Futex, MemoryRange, Os};
-
-/// An inbox with fewer bytes in blocks is left as it is.
-const BYTES_LEAST: usize = 256 << 10;
 
 /// The stretches that are purged with one call.
 const AT_ONCE: usize = 32;
@@ -55,13 +52,20 @@ pub(crate) struct Look<'a, O: Os> {
     pub(crate) shared: &'a Shared<O>,
     /// What all heaps encode the links of blocks in transit with.
     pub(crate) key: LinkKey,
-    /// However little there is.
-    pub(crate) is_thorough: bool,
-    /// Whether another thread waits for this one to stop.
-    pub(crate) is_to_stop: &'a dyn Fn() -> bool,
+    /// An inbox with fewer bytes in blocks is left as it is.
+    pub(crate) bytes_least: usize,
+    /// The right to look, which a thread that forks may wait for.
+    pub(crate) looking: &'a Looking,
+    /// Whether another thread waits for this one to end.
+    pub(crate) is_ending: &'a dyn Fn() -> bool,
 }
 
 impl<O: Os> Look<'_, O> {
+    /// Whether another thread waits for this one.
+    pub(crate) fn is_to_stop(&self) -> bool {
+        self.looking.is_forking.load(Ordering::Relaxed) || (self.is_ending)()
+    }
+
     /// Looks through an inbox. Notes what it leaves there, and when it may be looked through again.
     pub(crate) fn through(&self, mailbox: &Mailbox) {
         let new = mailbox.inbox().take_for_owner(mailbox.key());
@@ -73,11 +77,11 @@ impl<O: Os> Look<'_, O> {
         let view = self.shared.pages.view();
         let mut new = Some(new);
         let _ = freestone_os::with_zeros(view.reach() * Bits::WORDS_PER_PAGE, |words| {
-            let bits = &mut Bits::new(words, self.shared.pages.layout().base.addr());
+            let bits = &mut Bits::new(words, self.shared.pages.layout());
             new = new.take().and_then(|new| self.through_blocks(mailbox, &view, new, bits));
         });
         if let Some(left) = new {
-            self.put_back(mailbox, &view, left);
+            self.put_back(mailbox, left);
         }
         let now_ms = self.shared.os().now_ms();
         mailbox.idle().note_looked_through(mailbox.inbox().newest(), now_ms as u32, (now_ms - began_ms) as u32);
@@ -87,7 +91,7 @@ impl<O: Os> Look<'_, O> {
     /// they should be. The bits are all zero.
     fn through_blocks(&self, mailbox: &Mailbox, view: &View, new: InTransit, bits: &mut Bits<'_>) -> Option<InTransit> {
         let Some(bytes) = self.collect(&new, view, bits) else { return Some(new) };
-        if bytes < BYTES_LEAST && !self.is_thorough {
+        if bytes < self.bytes_least {
             return Some(new);
         }
         let old = mailbox.looked_through().take_for_owner(mailbox.key());
@@ -97,10 +101,10 @@ impl<O: Os> Look<'_, O> {
             }
             return Some(new);
         }
-        let (layout, os_page_bytes) = (self.shared.pages.layout(), self.shared.os().os_page_bytes());
+        let os_page_bytes = self.shared.os().os_page_bytes();
         let mut purging = Purging { shared: self.shared, ranges: [MemoryRange::EMPTY; AT_ONCE], n: 0 };
         let (mut chain, key) = (Chain::EMPTY, mailbox.key());
-        for stretch in (Stretches { bits, view, layout, at: 0 }) {
+        for stretch in (Stretches { bits, view, at: 0 }) {
             let os_pages = stretch.os_pages(os_page_bytes);
             if os_pages.bytes == 0 {
                 for node in stretch.blocks() {
@@ -142,24 +146,25 @@ impl<O: Os> Look<'_, O> {
                 _ => false,
             };
             // A block whose bit is set is there twice: it was freed twice.
-            is_new && (n % ASKED_EVERY != 0 || !(self.is_to_stop)())
+            is_new && (n % ASKED_EVERY != 0 || !self.is_to_stop())
         });
         last.map(|_| bytes)
     }
 
     /// Puts blocks back into the inbox that they came from, behind those that have come since; sends them to the owners of their spans, if the heap has ended.
-    fn put_back(&self, mailbox: &Mailbox, view: &View, blocks: InTransit) {
+    fn put_back(&self, mailbox: &Mailbox, blocks: InTransit) {
         let mut blocks = blocks;
         while let Err(left) = mailbox.inbox().put_back(blocks) {
+            let view = self.shared.pages.view();
+            if mailbox.inbox().is_closed() {
+                return self.send(&view, left);
+            }
             let newer = mailbox.inbox().take_for_owner(mailbox.key());
             if newer.is_empty() {
-                if mailbox.inbox().is_closed() {
-                    return self.send(view, left);
-                }
                 blocks = left;
                 continue;
             }
-            let (view, mut n) = (self.shared.pages.view(), 0);
+            let mut n = 0;
             let last = newer.last(&view, |_, _| {
                 n += 1;
                 n < WALKED_MOST
@@ -181,8 +186,12 @@ impl<O: Os> Look<'_, O> {
                     let is_suspect = block.is_suspect();
                     self.send_one(block, is_suspect);
                 }
-                Found::Stretch(stretch) => stretch.into_blocks().for_each(|block| self.send_one(block, false)),
-                Found::Wrong(what, address) => misuse(self.shared.settings(), what, address, 0),
+                Found::Stretch(stretch) => {
+                    for block in stretch.into_blocks() {
+                        self.send_one(block, false);
+                    }
+                }
+                Found::Wrong(what, address) => self.report(what, address),
                 Found::Lost(_) => {}
             }
         }
@@ -191,9 +200,12 @@ impl<O: Os> Look<'_, O> {
     fn send_one(&self, block: FreeBlock, is_suspect: bool) {
         let (class, address) = (block.class(), block.address());
         if let Sent::Refused(page, why) = send::send(self.shared, block, is_suspect, None, self.key) {
-            let what = misuse_of(self.shared.pages.layout(), address, class, page, why);
-            misuse(self.shared.settings(), what, address, 0);
+            self.report(misuse_of(self.shared.pages.layout(), address, class, page, why), address);
         }
+    }
+
+    fn report(&self, what: Misuse, address: usize) {
+        misuse(self.shared.settings(), what, address, 0);
     }
 }
 
@@ -216,11 +228,6 @@ impl Looking {
     /// The right to look, until it is dropped; `None` if another thread has it.
     pub(crate) fn begin(&self) -> Option<impl Drop> {
         self.lock.try_lock()
-    }
-
-    /// Whether a thread that forks waits for who is looking.
-    pub(crate) fn is_forking(&self) -> bool {
-        self.is_forking.load(Ordering::Relaxed)
     }
 
     /// Takes the lock, before a fork: blocks that are out of their inbox would be lost in the child.
@@ -291,7 +298,6 @@ impl BesideEachOther {
 struct Stretches<'a> {
     bits: &'a Bits<'a>,
     view: &'a View,
-    layout: &'a Layout,
     /// The granule from which on they are looked for.
     at: usize,
 }
@@ -301,11 +307,12 @@ impl Iterator for Stretches<'_> {
 
     fn next(&mut self) -> Option<BesideEachOther> {
         let granule = self.bits.next(self.at)?;
-        let first = self.layout.base.wrapping_add(granule * GRANULE_BYTES).cast::<Node>();
+        let layout = self.bits.layout();
+        let first = layout.base.wrapping_add(granule * GRANULE_BYTES).cast::<Node>();
         let (page, entry) = self.view.page_of_block(first.addr())?;
         let block = block_bytes(entry.class()?);
         // SAFETY: a block that starts in the page is out, so the page is in a small span, whose records all have the first page right.
-        let first_page = |page| unsafe { &*self.layout.record(page) }.first_page();
+        let first_page = |page| unsafe { &*layout.record(page) }.first_page();
         let span = first_page(page);
         let (mut n, mut end, mut last_page) = (1, first.addr() + block, page);
         while self.bits.is_set(end) {
@@ -315,7 +322,7 @@ impl Iterator for Stretches<'_> {
             }
             (n, end, last_page) = (n + 1, end + block, page);
         }
-        self.at = (end - self.layout.base.addr()) / GRANULE_BYTES;
+        self.at = (end - layout.base.addr()) / GRANULE_BYTES;
         Some(BesideEachOther { first, n, block })
     }
 }

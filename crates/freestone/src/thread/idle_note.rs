@@ -7,15 +7,15 @@ use freestone_base::sync::{AtomicU32, AtomicUsize, Ordering};
 /// An inbox is left alone for so many times as long as it took to look through it: with that a looking thread takes a twentieth of a processor at most.
 const ALONE_TIMES: u32 = 20;
 
-/// It is left alone for ten minutes at most.
-const ALONE_MOST_MS: u32 = 600_000;
+/// It counts as so many ms at most: an inbox is left alone for ten minutes at most.
+const TOOK_MOST_MS: u32 = 30_000 - 1;
 
 /// What is noted of an inbox. Zero is right for a heap that begins.
 #[derive(Debug)]
 pub(crate) struct IdleNote {
     /// How often the heap's thread took blocks: written by that thread alone.
     n_taken: AtomicU32,
-    /// That number at the last look: this and the rest belong to the thread that looks.
+    /// One more than that number at the last look, or another number if there were no blocks: this and the rest belong to the thread that looks.
     seen: AtomicU32,
     /// When that number, with blocks in the inbox, was first seen, in ms of the kernel's clock, cut to 32 bits.
     since_ms: AtomicU32,
@@ -25,8 +25,6 @@ pub(crate) struct IdleNote {
     looked_ms: AtomicU32,
     /// See `looked_ms`.
     alone_ms: AtomicU32,
-    /// Whether there were blocks in the inbox at the last look.
-    had_blocks: AtomicU32,
 }
 
 /// Whether there are blocks in an inbox that nobody has looked through.
@@ -50,7 +48,6 @@ impl IdleNote {
             left: AtomicUsize::new(0),
             looked_ms: AtomicU32::new(0),
             alone_ms: AtomicU32::new(0),
-            had_blocks: AtomicU32::new(0),
         }
     }
 
@@ -62,13 +59,14 @@ impl IdleNote {
     /// Notes what is in the inbox at `now_ms`: `newest` is the address of the block that came last, or 0. Returns how long blocks have waited in it.
     pub(crate) fn look(&self, newest: usize, now_ms: u32, decay_ms: u32) -> Waiting {
         let has_blocks = newest != 0 && newest != self.left.load(Ordering::Relaxed);
-        let had_blocks = self.had_blocks.swap(u32::from(has_blocks), Ordering::Relaxed) != 0;
+        let n_taken = self.n_taken.load(Ordering::Relaxed);
         if !has_blocks {
+            self.seen.store(n_taken, Ordering::Relaxed);
             return Waiting::None;
         }
-        let n_taken = self.n_taken.load(Ordering::Relaxed);
-        if !had_blocks || self.seen.load(Ordering::Relaxed) != n_taken {
-            self.seen.store(n_taken, Ordering::Relaxed);
+        let seen = n_taken.wrapping_add(1);
+        if self.seen.load(Ordering::Relaxed) != seen {
+            self.seen.store(seen, Ordering::Relaxed);
             self.since_ms.store(now_ms, Ordering::Relaxed);
         }
         let waited_ms = now_ms.wrapping_sub(self.since_ms.load(Ordering::Relaxed));
@@ -80,8 +78,8 @@ impl IdleNote {
     /// Notes that the inbox was looked through, which took `took_ms` up to `now_ms`. `newest` is the block that came last, if something was left in it, or 0.
     pub(crate) fn note_looked_through(&self, newest: usize, now_ms: u32, took_ms: u32) {
         self.left.store(newest, Ordering::Relaxed);
-        self.had_blocks.store(0, Ordering::Relaxed);
-        let alone_ms = took_ms.saturating_add(1).saturating_mul(ALONE_TIMES).min(ALONE_MOST_MS);
+        self.seen.store(self.n_taken.load(Ordering::Relaxed), Ordering::Relaxed);
+        let alone_ms = (took_ms.min(TOOK_MOST_MS) + 1) * ALONE_TIMES;
         self.looked_ms.store(now_ms, Ordering::Relaxed);
         self.alone_ms.store(alone_ms, Ordering::Relaxed);
     }

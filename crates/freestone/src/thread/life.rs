@@ -311,13 +311,16 @@ impl<O: Os + 'static> Threads<O> {
 }
 
 /// Keeps blocks that were handed over to an orphaned heap.
+#[inline(never)]
 fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit, key: LinkKey) {
     let view: View = shared.pages.view();
     while let Some(found) = blocks.pop(&view, Generation::NONE.tag()) {
         match found {
             Found::Own(block) | Found::Other(block, _) => span_owner::keep_orphaned(shared, block, key),
             Found::Stretch(stretch) => {
-                stretch.into_blocks().for_each(|block| span_owner::keep_orphaned(shared, block, key));
+                for block in stretch.into_blocks() {
+                    span_owner::keep_orphaned(shared, block, key);
+                }
             }
             Found::Lost(_) | Found::Wrong(..) => {}
         }

@@ -7,7 +7,7 @@
 use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
 use crate::span::blocks::{Home, Refused};
-use crate::span::os_pages::{EmptyStretches, is_mostly_free};
+use crate::span::os_pages::EmptyStretches;
 use crate::span::{Layout, PageIndex};
 use crate::thread::free_block::{FreeChain, Stretch};
 use crate::thread::heap::own::Own;
@@ -29,17 +29,14 @@ pub(crate) fn give_back_first<O: Os>(own: Own<'_, O>, home: &Home<'_>, chain: &m
     }
 }
 
-/// Gives a stretch back to its span, which is turned to.
+/// Gives a stretch back to its span. OS pages of it have gone back already: its span lets none wait for that.
 pub(crate) fn give_back_stretch<O: Os>(own: Own<'_, O>, home: &Home<'_>, stretch: &Stretch) {
-    turn_to(own, home.span.page());
     if let Err(why) = own.spans().give_back_stretch(home, stretch) {
         return report_refused(own, stretch.address(), home.class, home.span.page(), why);
     }
     own.accounts().add_free(home.class, i64::from(stretch.len()));
     if home.span.n_out.get() == 0 {
         free_span(own, home);
-    } else if own.purge().looks() {
-        own.purge().note_emptied(is_mostly_free(&home.span));
     }
 }
 

@@ -112,7 +112,9 @@ pub(crate) fn route_all<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
 
 /// Sends each block of a stretch to its span's current owner.
 pub(crate) fn route_stretch<O: Os>(own: Own<'_, O>, stretch: Stretch) {
-    stretch.into_blocks().for_each(|block| route(own, block));
+    for block in stretch.into_blocks() {
+        route(own, block);
+    }
 }
 
 /// Sends one block to its span's current owner.

@@ -102,7 +102,7 @@ impl Actor<'_> {
             Step::Purge => {
                 upkeep::flush_all(self.heap);
                 self.stage.world.threads.end_spare(&self.stage.world.shared, Which::All);
-                self.stage.world.threads.purge_inboxes(&self.stage.world.shared, Which::All, || false);
+                self.stage.world.threads.purge_inboxes(&self.stage.world.shared, Which::All, &|| false);
                 self.stage.world.shared.pages.purge();
             }
             Step::PassTime => {
@@ -110,7 +110,7 @@ impl Actor<'_> {
                 if self.random.below(2) == 0 {
                     self.stage.world.threads.end_spare(&self.stage.world.shared, Which::Expired);
                     let is_ending = || self.stage.n_here() == 1;
-                    self.stage.world.threads.purge_inboxes(&self.stage.world.shared, Which::Expired, is_ending);
+                    self.stage.world.threads.purge_inboxes(&self.stage.world.shared, Which::Expired, &is_ending);
                     self.stage.world.shared.pages.purge_due_now();
                 }
             }

@@ -265,7 +265,8 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// Where things are in the address range.
     #[inline]
     pub(crate) fn layout(self) -> &'a Layout {
-        self.shared().pages.layout()
+        // SAFETY: a heap begins once the page heap is open, in this thread or before it got the heap.
+        unsafe { self.shared().pages.opened_layout() }
     }
 
     /// What an explicit heap has beside the thread heap; `None` for other heaps.

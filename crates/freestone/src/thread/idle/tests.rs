@@ -15,13 +15,14 @@ use std::vec::Vec;
 
 /// Looks through the inboxes of all threads, whatever waits in them.
 fn look(world: &World) {
-    world.threads.purge_inboxes(&world.shared, Which::All, || false);
+    world.threads.purge_inboxes(&world.shared, Which::All, &|| false);
 }
 
 /// Looks through the inbox of one heap, calling `meanwhile` after each [`ASKED_EVERY`] blocks: it says whether to stop.
 fn look_while(world: &World, heap: Own<'_, Fake>, meanwhile: impl Fn() -> bool) {
     let (shared, key) = (&*world.shared, heap.remote().key());
-    Look { shared, key, is_thorough: true, is_to_stop: &meanwhile }.through(heap.heap().mailbox());
+    Look { shared, key, bytes_least: 0, looking: &Looking::new(), is_ending: &meanwhile }
+        .through(heap.heap().mailbox());
 }
 
 fn purged_bytes(world: &World) -> u64 {
@@ -68,6 +69,7 @@ fn the_memory_of_blocks_that_wait_goes_back_and_their_thread_takes_them_without_
         world.check().unwrap();
         let (in_bin, span_pages) = (owner.bins().len(class_of(500)), world.small_span_pages());
         drain(owner);
+        assert_eq!(owner.accounts().unpublished_free(), 0);
         assert!(world.small_span_pages() < span_pages / 8, "spans without a block that is out go to the page heap");
         assert_eq!(owner.bins().len(class_of(500)), in_bin, "no bin got them");
         assert!(blocks.iter().any(|&block| is_filled(block, 0, 500)), "the fake kernel clears what it takes");
@@ -145,7 +147,7 @@ fn a_stretch_does_not_go_on_in_the_next_span() {
 fn few_blocks_are_left_where_they_are_until_more_come() {
     let (world, owner, other) = two(4096, "default");
     world.set(key::DECAY_MS, "10");
-    let look_expired = || world.threads.purge_inboxes(&world.shared, Which::Expired, || false);
+    let look_expired = || world.threads.purge_inboxes(&world.shared, Which::Expired, &|| false);
     let blocks = filled(owner, 2000, 512, 7);
     free_all(other, &blocks[..100]);
     assert!(look_expired(), "they may wait");
@@ -176,7 +178,7 @@ fn neighbours_that_come_at_different_times_go_together() {
             assert_eq!((purged_bytes(world), owner.heap().mailbox().inbox().newest()), (before, 0));
             free_all(other, part);
             world.os().advance_ms(100);
-            assert!(!world.threads.purge_inboxes(&world.shared, Which::Expired, || false));
+            assert!(!world.threads.purge_inboxes(&world.shared, Which::Expired, &|| false));
         }
         let purged = purged_bytes(world) - before;
         assert!(purged > 3 * (20_000 * 512) / 4, "{purged} bytes of 10 MB");
@@ -288,8 +290,8 @@ fn without_address_space_for_the_bitmap_nothing_happens() {
     // What `through` does if the kernel has none.
     let blocks = owner.heap().mailbox().inbox().take_for_owner(owner.heap().mailbox().key());
     let (shared, key) = (&*world.shared, owner.remote().key());
-    let look = Look { shared, key, is_thorough: true, is_to_stop: &|| false };
-    look.put_back(owner.heap().mailbox(), &world.shared.pages.view(), blocks);
+    let look = Look { shared, key, bytes_least: 0, looking: &Looking::new(), is_ending: &|| false };
+    look.put_back(owner.heap().mailbox(), blocks);
     assert_eq!(owner.heap().mailbox().inbox().newest(), newest);
     end(world, [owner, other]);
 }
@@ -297,8 +299,10 @@ fn without_address_space_for_the_bitmap_nothing_happens() {
 #[test]
 fn a_bit_is_set_once_and_the_next_set_one_is_found_across_words() {
     let mut words = [0; 4];
-    let mut bits = Bits::new(&mut words, 0x1000);
-    let address = |granule: usize| 0x1000 + granule * GRANULE_BYTES;
+    let (world, ..) = two(4096, "default");
+    let layout = world.shared.pages.layout();
+    let mut bits = Bits::new(&mut words, layout);
+    let address = |granule: usize| layout.base.addr() + granule * GRANULE_BYTES;
     for granule in [0, 63, 64, 200] {
         assert!(bits.set(address(granule)) && !bits.set(address(granule)) && bits.is_set(address(granule)));
     }

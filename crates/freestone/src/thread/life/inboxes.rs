@@ -7,26 +7,32 @@ use crate::thread::idle_note::Waiting;
 use crate::thread::life::succession::Which;
 use freestone_os::Os;
 
+/// Fewer bytes in blocks are not looked for in the background.
+const BYTES_LEAST: usize = 256 << 10;
+
 impl<O: Os + 'static> Threads<O> {
     /// Gives back the memory of blocks that wait in the inboxes of threads: of those whose threads have taken none for the decay time, or of all. Stops early when
     /// another thread forks, or `is_ending` says so. Returns whether some may wait.
-    pub(crate) fn purge_inboxes(&self, shared: &Shared<O>, which: Which, is_ending: impl Fn() -> bool) -> bool {
-        let Some(decay_ms) = shared.settings().decay_ms().or((which == Which::All).then_some(0)) else { return false };
+    pub(crate) fn purge_inboxes(&self, shared: &Shared<O>, which: Which, is_ending: &dyn Fn() -> bool) -> bool {
+        let (decay_ms, bytes_least) = match (which, shared.settings().decay_ms()) {
+            (Which::All, _) => (0, 0),
+            (Which::Expired, Some(decay_ms)) => (decay_ms, BYTES_LEAST),
+            (Which::Expired, None) => return false,
+        };
         // Another thread does it, or a signal handler has interrupted this one there.
         let Some(_looking) = self.looking.begin() else { return true };
-        let is_to_stop = || self.looking.is_forking() || is_ending();
         let (now_ms, mut may_wait) = (shared.os().now_ms() as u32, false);
         // Watched heaps look at each block that they take back.
         let plain = self.threads.iter().filter(|heap| heap.life() == Life::Alive && heap.watched().get().is_none());
         for heap in plain {
             let (mailbox, key) = (heap.mailbox(), heap.transit_key());
-            let waiting = mailbox.idle().look(mailbox.inbox().newest(), now_ms, decay_ms);
-            if is_to_stop() {
+            let look = Look { shared, key, bytes_least, looking: &self.looking, is_ending };
+            if look.is_to_stop() {
                 return true;
             }
+            let waiting = mailbox.idle().look(mailbox.inbox().newest(), now_ms, decay_ms);
             if waiting == Waiting::Long || which == Which::All {
-                let is_thorough = which == Which::All;
-                Look { shared, key, is_thorough, is_to_stop: &is_to_stop }.through(mailbox);
+                look.through(mailbox);
             }
             may_wait |= waiting == Waiting::NotLong;
         }
