@@ -51,3 +51,6 @@ impl<'a> Bits<'a> {
         Some((at + 1 + ahead) * 64 + rest.get(ahead)?.trailing_zeros() as usize)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -110,10 +110,8 @@ fn what_is_in_use_beside_them_stays_as_it_is() {
                 world.check().unwrap();
             }
         }
-        free_all(
-            if random.below(2) == 0 { owner } else { other },
-            &held.iter().map(|block| block.0).collect::<Vec<_>>(),
-        );
+        let rest: Vec<_> = held.iter().map(|block| block.0).collect();
+        free_all([owner, other][random.below(2)], &rest);
         end(world, [owner, other]);
     }
 }
@@ -286,29 +284,15 @@ fn blocks_that_waited_for_a_thread_that_a_fork_has_lost_are_handed_out_again() {
 fn without_address_space_for_the_bitmap_nothing_happens() {
     let (world, owner, other) = two(4096, "default");
     free_all(other, &filled(owner, 3000, 512, 7));
-    let newest = owner.heap().mailbox().inbox().newest();
+    let mailbox = owner.heap().mailbox();
+    let newest = mailbox.inbox().newest();
     // What `through` does if the kernel has none.
-    let blocks = owner.heap().mailbox().inbox().take_for_owner(owner.heap().mailbox().key());
+    let blocks = mailbox.inbox().take_for_owner(mailbox.key());
     let (shared, key) = (&*world.shared, owner.remote().key());
     let look = Look { shared, key, bytes_least: 0, looking: &Looking::new(), is_ending: &|| false };
-    look.put_back(owner.heap().mailbox(), blocks);
-    assert_eq!(owner.heap().mailbox().inbox().newest(), newest);
+    look.put_back(mailbox, blocks);
+    assert_eq!(mailbox.inbox().newest(), newest);
     end(world, [owner, other]);
-}
-
-#[test]
-fn a_bit_is_set_once_and_the_next_set_one_is_found_across_words() {
-    let mut words = [0; 4];
-    let (world, ..) = two(4096, "default");
-    let layout = world.shared.pages.layout();
-    let mut bits = Bits::new(&mut words, layout);
-    let address = |granule: usize| layout.base.addr() + granule * GRANULE_BYTES;
-    for granule in [0, 63, 64, 200] {
-        assert!(bits.set(address(granule)) && !bits.set(address(granule)) && bits.is_set(address(granule)));
-    }
-    assert!(!bits.set(address(256)) && !bits.is_set(address(256)) && !bits.is_set(address(1)));
-    let found: Vec<_> = [0, 1, 63, 64, 65, 200, 201, 256].map(|from| bits.next(from)).to_vec();
-    assert_eq!(found, [Some(0), Some(63), Some(63), Some(64), Some(200), Some(200), None, None]);
 }
 
 #[test]
