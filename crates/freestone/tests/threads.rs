@@ -4,6 +4,7 @@
 
 use freestone::Freestone;
 use std::alloc::{GlobalAlloc, Layout};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
@@ -72,7 +73,14 @@ fn blocks_that_go_round_between_threads_keep_their_contents() {
     let (to, from): (Vec<_>, Vec<_>) = (0..4).map(|_| channel()).unzip();
     let mut to = to;
     to.rotate_left(1);
+    let is_over = AtomicBool::new(false);
     let left: Vec<_> = thread::scope(|scope| {
+        // Looks through the inboxes of the others, too.
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                Freestone.purge();
+            }
+        });
         let threads: Vec<_> = to
             .into_iter()
             .zip(from)
@@ -84,7 +92,9 @@ fn blocks_that_go_round_between_threads_keep_their_contents() {
                 })
             })
             .collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        let left = threads.into_iter().map(thread::ScopedJoinHandle::join).collect::<Vec<_>>();
+        is_over.store(true, Ordering::Relaxed);
+        left.into_iter().map(Result::unwrap).collect()
     });
     // Their threads are gone: the spans of these blocks are abandoned.
     left.iter().flat_map(Receiver::try_iter).for_each(Block::end);
