@@ -50,7 +50,7 @@ const ASKED_EVERY: u32 = 4096;
 /// What is looked through.
 pub(crate) struct Look<'a, O: Os> {
     pub(crate) shared: &'a Shared<O>,
-    /// What all heaps encode the links of blocks in transit with.
+    /// What all heaps encode the links of blocks in transit with: so those in a thread's inbox.
     pub(crate) key: LinkKey,
     /// An inbox with fewer bytes in blocks is left as it is.
     pub(crate) bytes_least: usize,

@@ -25,8 +25,8 @@ impl<O: Os + 'static> Threads<O> {
         // Watched heaps look at each block that they take back.
         let plain = self.threads.iter().filter(|heap| heap.life() == Life::Alive && heap.watched().get().is_none());
         for heap in plain {
-            let (mailbox, key) = (heap.mailbox(), heap.transit_key());
-            let look = Look { shared, key, bytes_least, looking: &self.looking, is_ending };
+            let mailbox = heap.mailbox();
+            let look = Look { shared, key: mailbox.key(), bytes_least, looking: &self.looking, is_ending };
             if look.is_to_stop() {
                 return true;
             }
