@@ -45,7 +45,7 @@ const AT_ONCE: usize = 32;
 const WALKED_MOST: u32 = 1 << 24;
 
 /// After so many blocks it is asked whether to stop.
-const ASKED_EVERY: u32 = 4096;
+const ASKED_EVERY: u32 = 256;
 
 /// What is looked through.
 pub(crate) struct Look<'a, O: Os> {

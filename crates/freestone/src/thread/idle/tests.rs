@@ -169,7 +169,7 @@ fn neighbours_that_come_at_different_times_go_together() {
     for drains in [false, true] {
         let (world, owner, other) = two(4096, "default");
         world.set(key::DECAY_MS, "0");
-        let blocks = filled(owner, 20_000, 512, 7);
+        let blocks = filled(owner, 4000, 512, 7);
         let parts: [Vec<_>; 4] = std::array::from_fn(|part| blocks.iter().skip(part).step_by(4).copied().collect());
         let before = purged_bytes(world);
         for part in &parts {
@@ -179,7 +179,7 @@ fn neighbours_that_come_at_different_times_go_together() {
             assert!(!world.threads.purge_inboxes(&world.shared, Which::Expired, &|| false));
         }
         let purged = purged_bytes(world) - before;
-        assert!(purged > 3 * (20_000 * 512) / 4, "{purged} bytes of 10 MB");
+        assert!(purged > 3 * (4000 * 512) / 4, "{purged} bytes of 2 MB");
         if drains {
             drain(owner);
             world.check().unwrap();
@@ -188,11 +188,11 @@ fn neighbours_that_come_at_different_times_go_together() {
     }
 }
 
-/// Two heaps, the second of which has freed 10,000 blocks of the first's, and 2000 that are left of them.
+/// Two heaps, the second of which has freed 1000 blocks of the first's, and 200 that are left of them.
 fn with_many_waiting() -> (&'static World, Own<'static, Fake>, Own<'static, Fake>, Vec<*mut u8>) {
     let (world, owner, other) = two(4096, "default");
-    let mut blocks = filled(owner, 12_000, 512, 7);
-    let left = blocks.split_off(10_000);
+    let mut blocks = filled(owner, 1200, 512, 7);
+    let left = blocks.split_off(1000);
     free_all(other, &blocks);
     (world, owner, other, left)
 }
@@ -209,7 +209,7 @@ fn who_is_to_stop_puts_the_blocks_back_behind_what_has_come_meanwhile() {
     let n_out = || owner.spans().of(class_of(512)).n_out() - owner.bins().len(class_of(512));
     let n_before = n_out();
     drain(owner);
-    assert_eq!(n_before - n_out(), 12_000);
+    assert_eq!(n_before - n_out(), 1200);
     end(world, [owner, other]);
 }
 
