@@ -70,7 +70,7 @@ static void waits(int purges) {
         EXPECT(pthread_create(&purger, NULL, purge, NULL) == 0 && pthread_join(purger, NULL) == 0);
     }
     /* A loaded machine may be slow. */
-    for (int i = 0; !purges && i < 600 && resident_kib() > before / 2; i++) {
+    for (int i = 0; !purges && i < 2400 && resident_kib() > before / 2; i++) {
         pause_ms(50);
     }
     EXPECT(resident_kib() <= before / 2);
