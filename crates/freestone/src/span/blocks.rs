@@ -289,12 +289,14 @@ impl<'a> Home<'a> {
     }
 }
 
-/// Calls `visit` with each word that some bits of a bitmap are in, and which bits of it these are, until it returns `false`. Returns whether it never did.
-fn words_of(bitmap: &[Cell<u64>], bits: Range<usize>, visit: impl Fn(&Cell<u64>, u64) -> bool) -> bool {
+/// Calls `visit` with each word that some bits of a bitmap are in, and which bits of it these are, until it returns `false`. Returns whether it never did,
+/// and the bitmap has all of these words.
+pub(super) fn words_of(bitmap: &[Cell<u64>], bits: Range<usize>, visit: impl Fn(&Cell<u64>, u64) -> bool) -> bool {
     let mut from = bits.start;
-    while let Some(word) = bitmap.get(from / 64).filter(|_| from < bits.end) {
+    while from < bits.end {
         let n = (64 - from % 64).min(bits.end - from);
-        if !visit(word, (u64::MAX >> (64 - n)) << (from % 64)) {
+        let mask = (u64::MAX >> (64 - n)) << (from % 64);
+        if bitmap.get(from / 64).is_none_or(|word| !visit(word, mask)) {
             return false;
         }
         from += n;

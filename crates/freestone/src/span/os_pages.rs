@@ -7,9 +7,8 @@
 //! ```
 
 use crate::size_class::{block_at, block_bytes};
-use crate::span::blocks::{carve_bytes, is_free, n_blocks, span_bytes};
+use crate::span::blocks::{carve_bytes, is_free, n_blocks, span_bytes, words_of};
 use crate::span::{OwnedSpan, Span};
-use core::cell::Cell;
 use core::ops::Range;
 use freestone_os::MemoryRange;
 
@@ -128,30 +127,7 @@ impl<'a> Units<'a> {
         (before >= blocks.start
             || is_free(self.span, before)
             || self.is_fresh((before * self.block) >> self.bytes_log2))
-            && (is_fresh || all_set(self.span.bitmap(), blocks))
-    }
-}
-
-/// Whether all of a range of bits are set.
-fn all_set(bitmap: &[Cell<u64>], bits: Range<usize>) -> bool {
-    let mut from = bits.start;
-    while from < bits.end {
-        let n = (64 - from % 64).min(bits.end - from);
-        let mask = (u64::MAX >> (64 - n)) << (from % 64);
-        if bitmap.get(from / 64).is_none_or(|word| word.get() & mask != mask) {
-            return false;
-        }
-        from += n;
-    }
-    true
-}
-
-/// Clears a range of bits.
-fn clear_bits(bitmap: &[Cell<u64>], bits: Range<usize>) {
-    for bit in bits {
-        if let Some(word) = bitmap.get(bit / 64) {
-            word.set(word.get() & !(1 << (bit % 64)));
-        }
+            && (is_fresh || words_of(self.span.bitmap(), blocks, |word, bits| word.get() & bits == bits))
     }
 }
 
@@ -170,7 +146,10 @@ pub(crate) fn release_pages<'a>(
     for at in (0..units.len).filter(|&at| going >> at & 1 == 1 && !units.is_fresh(at)) {
         let blocks = units.blocks(at);
         released += blocks.len() as u32;
-        clear_bits(span.bitmap(), blocks);
+        words_of(span.bitmap(), blocks, |word, bits| {
+            word.set(word.get() & !bits);
+            true
+        });
     }
     span.fresh.set(span.fresh.get() | going);
     span.fresh_has_memory.set(false);

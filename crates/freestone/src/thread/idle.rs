@@ -133,8 +133,8 @@ impl<O: Os> Look<'_, O> {
     /// to stop.
     fn collect(&self, blocks: &InTransit, view: &View, bits: &mut Bits<'_>) -> Option<usize> {
         let (mut n, mut bytes) = (0_u32, 0);
-        let last = blocks.last(view, |node, marked| {
-            let block = view.small_class(node.addr()).map_or(0, block_bytes);
+        let last = blocks.last(view, |node, class, marked| {
+            let block = block_bytes(class);
             n = n.wrapping_add(1);
             let is_new = match marked {
                 Marked::InTransit => {
@@ -165,7 +165,7 @@ impl<O: Os> Look<'_, O> {
                 continue;
             }
             let mut n = 0;
-            let last = newer.last(&view, |_, _| {
+            let last = newer.last(&view, |_, _, _| {
                 n += 1;
                 n < WALKED_MOST
             });

@@ -198,6 +198,16 @@ pub(crate) struct Handover {
     key: LinkKey,
 }
 
+impl Handover {
+    /// The blocks of a chain, one at least, whose links are encoded with `key`.
+    ///
+    /// # Safety
+    /// - The blocks are marked as in transit, linked from first to last, and the caller's to give away.
+    pub(crate) unsafe fn new(chain: Chain, key: LinkKey) -> Self {
+        Self { chain, key }
+    }
+}
+
 mod inbox;
 pub(crate) use inbox::BlockInbox;
 
@@ -211,16 +221,6 @@ pub(crate) struct InTransit {
     before: (usize, usize),
 }
 
-impl Handover {
-    /// The blocks of a chain, one at least, whose links are encoded with `key`.
-    ///
-    /// # Safety
-    /// - The blocks are marked as in transit, linked from first to last, and the caller's to give away.
-    pub(crate) unsafe fn new(chain: Chain, key: LinkKey) -> Self {
-        Self { chain, key }
-    }
-}
-
 impl InTransit {
     /// No blocks.
     pub(crate) const NONE: Self = Self::new(ptr::null_mut(), LinkKey::PLAIN);
@@ -230,15 +230,21 @@ impl InTransit {
         Self { first, key, before: (0, 0) }
     }
 
-    /// Calls `visit` with each block that was handed over, and with what its mark says, until it returns `false`. Returns the last block; `None` if `visit`
+    /// Calls `visit` with each block that was handed over, its class, and what its mark says, until it returns `false`. Returns the last block; `None` if `visit`
     /// returned `false`, or a block is not as it was handed over. `view` covers the blocks.
-    pub(crate) fn last(&self, view: &View, mut visit: impl FnMut(*mut Node, Marked) -> bool) -> Option<*mut Node> {
+    pub(crate) fn last(
+        &self,
+        view: &View,
+        mut visit: impl FnMut(*mut Node, usize, Marked) -> bool,
+    ) -> Option<*mut Node> {
         let mut node = self.first;
         loop {
-            view.small_class(node.addr())?;
+            let class = view.small_class(node.addr())?;
             // SAFETY: the block lies in a small span, and is the chain's.
             let marked = unsafe { free_node::marked(node) };
-            if !matches!(marked, Marked::InTransit | Marked::Suspect | Marked::Stretch(_)) || !visit(node, marked) {
+            if !matches!(marked, Marked::InTransit | Marked::Suspect | Marked::Stretch(_))
+                || !visit(node, class, marked)
+            {
                 return None;
             }
             // SAFETY: as above.

@@ -175,7 +175,7 @@ pub(super) fn give_back<O: Os + 'static>(own: Own<'_, O>, block: FreeBlock) {
     own.bins().count_remote_frees(block.class(), 1);
     let heap = sampled_heap(own.shared()).map(|heap| heap.gated().heap().mailbox());
     let refused = match heap {
-        Some(mailbox) if own.watch().is_none() => own.remote().hand_one_over(mailbox, block, false).err(),
+        Some(mailbox) if own.watch().is_none() => own.remote().hand_one_over(mailbox, block).err(),
         _ => Some(block),
     };
     if let Some(block) = refused {

@@ -235,12 +235,12 @@ impl RemoteFrees {
         count::increment(&self.n_handovers);
     }
 
-    /// Hands one block over to its owner at once. The owner finds out whether a suspect was free before.
+    /// Hands one block over to its owner at once.
     ///
     /// # Errors
     /// The block, if the owner's inbox is closed.
-    pub(crate) fn hand_one_over(&self, owner: &Mailbox, block: FreeBlock, is_suspect: bool) -> Result<(), FreeBlock> {
-        owner.inbox().push_one(block, owner.key(), is_suspect)?;
+    pub(crate) fn hand_one_over(&self, owner: &Mailbox, block: FreeBlock) -> Result<(), FreeBlock> {
+        owner.inbox().push_one(block, owner.key(), false)?;
         self.count_handover();
         Ok(())
     }

@@ -183,7 +183,7 @@ fn blocks_that_a_closed_inbox_refuses_are_returned_to_the_sender() {
     assert_eq!(hand_all_over(&remote).len(), 1);
     let one = block(CLASS);
     let address = one.address();
-    assert_eq!(remote.hand_one_over(owner.1, one, false).unwrap_err().address(), address);
+    assert_eq!(remote.hand_one_over(owner.1, one).unwrap_err().address(), address);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn a_drained_block_from_beyond_the_owners_view_is_returned_to_its_span() {
     let start = beyond_the_view(owner, other);
     // As if the span had been the owner's when the block was handed over.
     let mut block = Some(free_block(start));
-    other.remote().hand_one_over(owner.remote().mailbox(), block.take().unwrap(), false).unwrap();
+    other.remote().hand_one_over(owner.remote().mailbox(), block.take().unwrap()).unwrap();
     drain(owner);
     assert!(owner.bins().lookup().view().page_of(start.addr()).is_some(), "the drain brings the view up to date");
     send_all(owner);
