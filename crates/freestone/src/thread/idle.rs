@@ -80,11 +80,13 @@ impl<O: Os> Look<'_, O> {
             let bits = &mut Bits::new(words, self.shared.pages.layout());
             new = new.take().and_then(|new| self.through_blocks(mailbox, &view, new, bits));
         });
-        if let Some(left) = new {
-            self.put_back(mailbox, left);
+        // Who had to stop looks again.
+        let left = new.as_ref().filter(|_| !self.is_to_stop()).map_or(0, InTransit::newest);
+        if let Some(new) = new {
+            self.put_back(mailbox, new);
         }
         let now_ms = self.shared.os().now_ms();
-        mailbox.idle().note_looked_through(mailbox.inbox().newest(), now_ms as u32, (now_ms - began_ms) as u32);
+        mailbox.idle().note_looked_through(left, now_ms as u32, (now_ms - began_ms) as u32);
     }
 
     /// Purges what can go of new blocks and those that were looked through before, and hands them over. Returns the new ones if there are few, or some are not as

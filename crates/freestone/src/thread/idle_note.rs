@@ -19,7 +19,7 @@ pub(crate) struct IdleNote {
     seen: AtomicU32,
     /// When that number, with blocks in the inbox, was first seen, in ms of the kernel's clock, cut to 32 bits.
     since_ms: AtomicU32,
-    /// The newest block when the inbox was last looked through, if something was left in it, or 0.
+    /// The newest block that was left in the inbox when it was last looked through, or 0.
     left: AtomicUsize,
     /// When that was, and how long the inbox is left alone since, likewise.
     looked_ms: AtomicU32,
@@ -58,9 +58,10 @@ impl IdleNote {
 
     /// Notes what is in the inbox at `now_ms`: `newest` is the address of the block that came last, or 0. Returns how long blocks have waited in it.
     pub(crate) fn look(&self, newest: usize, now_ms: u32, decay_ms: u32) -> Waiting {
-        let has_blocks = newest != 0 && newest != self.left.load(Ordering::Relaxed);
         let n_taken = self.n_taken.load(Ordering::Relaxed);
-        if !has_blocks {
+        // The same block may have come again since the thread took it.
+        let was_left = newest == self.left.load(Ordering::Relaxed) && self.seen.load(Ordering::Relaxed) == n_taken;
+        if newest == 0 || was_left {
             self.seen.store(n_taken, Ordering::Relaxed);
             return Waiting::None;
         }
@@ -75,9 +76,10 @@ impl IdleNote {
         if waited_ms < decay_ms || is_alone { Waiting::NotLong } else { Waiting::Long }
     }
 
-    /// Notes that the inbox was looked through, which took `took_ms` up to `now_ms`. `newest` is the block that came last, if something was left in it, or 0.
-    pub(crate) fn note_looked_through(&self, newest: usize, now_ms: u32, took_ms: u32) {
-        self.left.store(newest, Ordering::Relaxed);
+    /// Notes that the inbox was looked through, which took `took_ms` up to `now_ms`. `left` is the newest block that was
+    /// left in it, or 0; others may have come since.
+    pub(crate) fn note_looked_through(&self, left: usize, now_ms: u32, took_ms: u32) {
+        self.left.store(left, Ordering::Relaxed);
         self.seen.store(self.n_taken.load(Ordering::Relaxed), Ordering::Relaxed);
         let alone_ms = (took_ms.min(TOOK_MOST_MS) + 1) * ALONE_TIMES;
         self.looked_ms.store(now_ms, Ordering::Relaxed);

@@ -266,6 +266,11 @@ impl InTransit {
         self
     }
 
+    /// The address of the first block, which was handed over last, or 0.
+    pub(crate) fn newest(&self) -> usize {
+        self.first.addr()
+    }
+
     /// Whether no block is left.
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_null()

@@ -18,11 +18,10 @@ fn look(world: &World) {
     world.threads.purge_inboxes(&world.shared, Which::All, &|| false);
 }
 
-/// Looks through the inbox of one heap, calling `meanwhile` after each [`ASKED_EVERY`] blocks: it says whether to stop.
-fn look_while(world: &World, heap: Own<'_, Fake>, meanwhile: impl Fn() -> bool) {
+/// Looks through the inbox of one heap if it has `bytes_least`, calling `meanwhile` after each [`ASKED_EVERY`] blocks: it says whether to stop.
+fn look_while(world: &World, heap: Own<'_, Fake>, bytes_least: usize, meanwhile: impl Fn() -> bool) {
     let (shared, key) = (&*world.shared, heap.remote().key());
-    Look { shared, key, bytes_least: 0, looking: &Looking::new(), is_ending: &meanwhile }
-        .through(heap.heap().mailbox());
+    Look { shared, key, bytes_least, looking: &Looking::new(), is_ending: &meanwhile }.through(heap.heap().mailbox());
 }
 
 fn purged_bytes(world: &World) -> u64 {
@@ -188,10 +187,34 @@ fn neighbours_that_come_at_different_times_go_together() {
     }
 }
 
-/// Two heaps, the second of which has freed 1000 blocks of the first's, and 200 that are left of them.
+#[test]
+fn blocks_that_come_while_the_inbox_is_looked_through_are_looked_through_next_as_are_all_if_it_has_to_stop() {
+    for (bytes_least, stops, come) in [(0, false, true), (usize::MAX, false, true), (0, true, false), (0, true, true)] {
+        let (world, owner, other, left) = with_many_waiting();
+        world.set(key::DECAY_MS, "10");
+        let left = Cell::new(left);
+        look_while(world, owner, bytes_least, || {
+            if come {
+                free_all(other, &left.take());
+            }
+            stops
+        });
+        let before = purged_bytes(world);
+        let expired = || world.threads.purge_inboxes(&world.shared, Which::Expired, &|| false);
+        world.os().advance_ms(20);
+        assert!(expired(), "they may wait");
+        world.os().advance_ms(10);
+        assert!(!expired());
+        assert!(purged_bytes(world) > before, "{bytes_least}, {stops}, {come}");
+        free_all(other, &left.take());
+        end(world, [owner, other]);
+    }
+}
+
+/// Two heaps, the second of which has freed 1000 blocks of the first's, and 1000 that are left of them.
 fn with_many_waiting() -> (&'static World, Own<'static, Fake>, Own<'static, Fake>, Vec<*mut u8>) {
     let (world, owner, other) = two(4096, "default");
-    let mut blocks = filled(owner, 1200, 512, 7);
+    let mut blocks = filled(owner, 2000, 512, 7);
     let left = blocks.split_off(1000);
     free_all(other, &blocks);
     (world, owner, other, left)
@@ -200,16 +223,16 @@ fn with_many_waiting() -> (&'static World, Own<'static, Fake>, Own<'static, Fake
 #[test]
 fn who_is_to_stop_puts_the_blocks_back_behind_what_has_come_meanwhile() {
     let (world, owner, other, left) = with_many_waiting();
-    let before = purged_bytes(world);
-    look_while(world, owner, || {
-        free_all(other, &left);
+    let (before, left) = (purged_bytes(world), Cell::new(left));
+    look_while(world, owner, 0, || {
+        free_all(other, &left.take());
         true
     });
     assert_eq!(purged_bytes(world), before);
     let n_out = || owner.spans().of(class_of(512)).n_out() - owner.bins().len(class_of(512));
     let n_before = n_out();
     drain(owner);
-    assert_eq!(n_before - n_out(), 1200);
+    assert_eq!(n_before - n_out(), 2000);
     end(world, [owner, other]);
 }
 
@@ -218,7 +241,7 @@ fn blocks_reach_their_spans_if_the_thread_ends_meanwhile_also_if_another_gets_it
     for (stops, begins) in [(false, false), (true, false), (false, true), (true, true)] {
         let (world, owner, other, left) = with_many_waiting();
         let (has_ended, next) = (Cell::new(false), Cell::new(None));
-        look_while(world, owner, || {
+        look_while(world, owner, 0, || {
             if !has_ended.replace(true) {
                 world.end(owner);
                 next.set(begins.then(|| world.heap()));
@@ -241,7 +264,7 @@ fn the_thread_may_take_what_has_come_meanwhile() {
     for stops in [false, true] {
         let (world, owner, other, left) = with_many_waiting();
         let left = Cell::new(left);
-        look_while(world, owner, || {
+        look_while(world, owner, 0, || {
             free_all(other, &left.take());
             drain(owner);
             stops

@@ -25,6 +25,9 @@ fn what_was_left_is_looked_through_again_only_when_more_has_come() {
     note.note_looked_through(16, 100, 0);
     assert_eq!((look(16, 150), look(16, 900)), (Waiting::None, Waiting::None));
     assert_eq!((look(32, 1000), look(32, 1099), look(32, 1100)), (Waiting::NotLong, Waiting::NotLong, Waiting::Long));
+    note.note_looked_through(32, 1100, 0);
+    note.note_taken();
+    assert_eq!((look(32, 1600), look(32, 1700)), (Waiting::NotLong, Waiting::Long), "the block has come again");
 }
 
 #[test]
