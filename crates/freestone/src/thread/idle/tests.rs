@@ -211,6 +211,32 @@ fn blocks_that_come_while_the_inbox_is_looked_through_are_looked_through_next_as
     }
 }
 
+#[test]
+fn the_background_thread_learns_of_blocks_that_come_while_it_looks() {
+    let (world, owner, other, left) = with_many_waiting();
+    world.set(key::DECAY_MS, "10");
+    let (left, is_looking) = (Cell::new(left), Cell::new(false));
+    let look_expired = || {
+        world.threads.purge_inboxes(&world.shared, Which::Expired, &|| {
+            // Asked before the first inbox is looked through, and while that is done.
+            if is_looking.replace(owner.heap().mailbox().inbox().newest() == 0) {
+                free_all(other, &left.take());
+            }
+            false
+        })
+    };
+    assert!(look_expired(), "they may wait");
+    world.os().advance_ms(10);
+    let before = purged_bytes(world);
+    assert!(look_expired(), "others have come");
+    let purged = purged_bytes(world) - before;
+    assert!(purged > 0 && left.take().is_empty());
+    world.os().advance_ms(20);
+    assert!(!look_expired());
+    assert!(purged_bytes(world) - before > 3 * purged / 2);
+    end(world, [owner, other]);
+}
+
 /// Two heaps, the second of which has freed 1000 blocks of the first's, and 1000 that are left of them.
 fn with_many_waiting() -> (&'static World, Own<'static, Fake>, Own<'static, Fake>, Vec<*mut u8>) {
     let (world, owner, other) = two(4096, "default");
