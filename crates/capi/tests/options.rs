@@ -37,8 +37,8 @@ fn the_link_time_symbol_overrides_the_environment_and_its_mistakes_are_reported_
 fn malformed_options_are_reported_and_ignored() {
     let program = Program::new("options.c", Way::Preload);
     for (name, value, why) in [
-        ("FREESTONE_DECAY_MS", "soon", "not a number (bytes may end in k, m or g)"),
-        ("FREESTONE_DIRTY_MAX", "", "not a number (bytes may end in k, m or g)"),
+        ("FREESTONE_DECAY_MS", "soon", "not a number (only bytes may end in k, m or g)"),
+        ("FREESTONE_DIRTY_MAX", "", "not a number (only bytes may end in k, m or g)"),
         ("FREESTONE_MISUSE", "explode", "not one of its words"),
         ("FREESTONE_BIN_MAX", "0", "out of range"),
         ("FREESTONE_COLOUR", "blue", "there is no such option"),

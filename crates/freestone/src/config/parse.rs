@@ -36,7 +36,7 @@ impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::UnknownKey => "there is no such option",
-            Self::NotANumber => "not a number (bytes may end in k, m or g)",
+            Self::NotANumber => "not a number (only bytes may end in k, m or g)",
             Self::NotAWord => "not one of its words",
             Self::OutOfRange => "out of range",
             Self::BelowUse => "more memory than that is in use",
