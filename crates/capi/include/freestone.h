@@ -378,8 +378,9 @@ size_t freestone_purge(void) FREESTONE_NOTHROW;
 
 /*
  * Registers `callback` to be called when memory is short: when the soft limit is passed (option `limit`; by default 15/16 of the control
- * group's), again with every further 1/64 of it, and before an allocation fails. Caches are empty by then. It gets the bytes that count
- * against the limit, and `argument`. NULL unregisters; a process starts with none.
+ * group's), again with every further 1/64 of it, and before an allocation fails. Caches are empty by then; those of one heap only, if that
+ * heap's limit is reached. It gets the bytes that count against the limit, and `argument`. NULL unregisters; a process starts with none.
+ * While a call is under way, allocations of other threads fail without one.
  *
  * The thread that allocates calls it, possibly while the program holds locks; the library holds none. It may allocate and free; its own
  * allocations cause no further call. It must not leave by `longjmp` or an exception. Variables that it changes and the caller of `malloc`

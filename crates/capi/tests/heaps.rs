@@ -31,6 +31,11 @@ fn a_heaps_limit_holds_when_its_blocks_grow() {
 }
 
 #[test]
+fn a_heap_at_its_limit_asks_the_program_for_room_and_takes_nothing_from_the_rest_of_the_process() {
+    run("limit_beside_others");
+}
+
+#[test]
 fn a_heap_has_its_own_level_of_hardening() {
     run("hardened");
     for way in WAYS {

@@ -165,6 +165,46 @@ static void limit_and_realloc(void) {
     free(block);
 }
 
+static int n_calls;
+static freestone_heap_t *evicts_from;
+static char *evicted;
+
+static void on_pressure(size_t in_use_bytes, void *unused) {
+    (void)in_use_bytes;
+    (void)unused;
+    n_calls++;
+    freestone_heap_free(evicts_from, evicted);
+    evicted = NULL;
+}
+
+static freestone_stats_t stats(void) {
+    freestone_stats_t stats = {.size = sizeof stats};
+    EXPECT(freestone_stats(&stats) == 0);
+    return stats;
+}
+
+/* At a heap's limit the program is asked for room, and what the rest of the process has stays as it is. */
+static void limit_beside_others(void) {
+    enum { MIB = 1 << 20 };
+    EXPECT(freestone_option_set("decay_ms", "100000") == FREESTONE_OK);
+    freestone_heap_t *heap = evicts_from = freestone_heap_new();
+    EXPECT(freestone_heap_set_limit(heap, 2 * MIB) == 0);
+    EXPECT(evicted = freestone_heap_malloc(heap, MIB));
+    for (int i = 0; i < 20; i++) {
+        char *block = malloc(100000);
+        memset(HIDE(block), i, 100000);
+        free(block);
+    }
+    uint64_t purged = stats().purged;
+    EXPECT(!freestone_heap_malloc(heap, HIDE((size_t)MIB + MIB / 2)) && errno == ENOMEM);
+    EXPECT(stats().purged == purged);
+    freestone_on_pressure(on_pressure, NULL);
+    EXPECT(freestone_heap_malloc(heap, MIB + MIB / 2) && n_calls == 1 && !evicted);
+    EXPECT(!freestone_heap_malloc(heap, HIDE((size_t)MIB)) && n_calls == 2);
+    freestone_on_pressure(NULL, NULL);
+    freestone_heap_delete(heap);
+}
+
 static freestone_heap_t *hardened_heap(const char *level, freestone_error_t *error) {
     freestone_heap_shape_t shape = {.size = sizeof shape, .harden = level};
     return freestone_heap_new_with(&shape, error);
@@ -259,6 +299,7 @@ int main(int argc, char **argv) {
     else if (strcmp(part, "freed_before_deletion") == 0) freed_before_deletion();
     else if (strcmp(part, "freed_by_all") == 0) freed_by_all();
     else if (strcmp(part, "limit_and_realloc") == 0) limit_and_realloc();
+    else if (strcmp(part, "limit_beside_others") == 0) limit_beside_others();
     else if (strcmp(part, "hardened") == 0) hardened();
     else if (strcmp(part, "overflow") == 0) overflow();
     else if (strcmp(part, "refusals") == 0) refusals();

@@ -206,7 +206,18 @@ impl Heap {
             attempt()
         };
         let is_short = |got: &R| is_null(got) && any_block::is_possible(layout.size(), layout.align());
-        shortage::handle(attempt(), is_short, again)
+        let n_refused = || self.record.holdings().n_refused();
+        let (before, mut got) = (n_refused(), attempt());
+        if is_short(&got) && n_refused() != before {
+            // The rest of the process has no part in the heap's own limit, and keeps what it has.
+            let before = n_refused();
+            got = again();
+            if is_short(&got) && n_refused() != before {
+                shortage::notify();
+                return again();
+            }
+        }
+        shortage::handle(got, is_short, again)
     }
 
     /// Frees a block of this heap or any other.

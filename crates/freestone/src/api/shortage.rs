@@ -4,6 +4,8 @@
 //!  an allocation passed the soft limit, or failed ─▶ this thread's caches are flushed, dirty memory goes back
 //!                                                 ─▶ the listener is called, if there is one (`pressure`)
 //!                                                 ─▶ if it failed: one more try; then null and ENOMEM
+//!  the limit of an explicit heap refused it       ─▶ the heap's caches are flushed, one more try
+//!                                                 ─▶ if it failed: the listener is called, another try; then null and ENOMEM
 //! ```
 //!
 //! Cost: a test of one flag on the slow paths until a limit is passed. The soft limit is reported once, and again with each further 1/64 of it.
@@ -34,10 +36,14 @@ fn make_room() {
         // A signal handler allocates while its thread starts: that fails, however much memory is free.
         return;
     }
-    let pages = &PROCESS.shared.pages;
-    pages.relieved();
+    PROCESS.shared.pages.relieved();
     local_heap::purge();
-    PROCESS.pressure.notify(|| pages.limited_bytes());
+    notify();
+}
+
+/// Calls the program's listener.
+pub(super) fn notify() {
+    PROCESS.pressure.notify(|| PROCESS.shared.pages.limited_bytes());
 }
 
 /// Returns `block`; sets `errno` to `ENOMEM` if it is null.

@@ -4,6 +4,7 @@
 
 use crate::page::{LargeList, PageHeap};
 use core::ptr;
+use freestone_base::count;
 use freestone_base::sync::{AtomicPtr, AtomicU64, Ordering};
 use freestone_base::units::Pages;
 use freestone_os::Os;
@@ -13,6 +14,8 @@ use freestone_os::Os;
 pub(crate) struct Holdings {
     large: LargeList,
     limit_pages: AtomicU64,
+    /// How often the limit refused something.
+    n_refused: AtomicU64,
     /// Null, if it is of no C program.
     handle: AtomicPtr<()>,
 }
@@ -36,10 +39,19 @@ impl Holdings {
         (pages.listed_pages(&self.large), (limit != UNLIMITED).then_some(limit))
     }
 
-    /// Whether the limit lets the heap have `more`, beside its `small_pages` and its large blocks.
+    /// Whether the limit lets the heap have `more`, beside its `small_pages` and its large blocks. Counts that it does not.
     pub(crate) fn has_room<O: Os>(&self, pages: &PageHeap<O>, small_pages: u64, more: Pages) -> bool {
         let limit = self.limit_pages.load(Ordering::Relaxed);
-        limit == UNLIMITED || small_pages + pages.listed_pages(&self.large) + u64::from(more.0) <= limit
+        let has_room = limit == UNLIMITED || small_pages + pages.listed_pages(&self.large) + u64::from(more.0) <= limit;
+        if !has_room {
+            count::add(&self.n_refused, 1);
+        }
+        has_room
+    }
+
+    /// How often the limit refused something.
+    pub(crate) fn n_refused(&self) -> u64 {
+        self.n_refused.load(Ordering::Relaxed)
     }
 
     /// Sets the limit; `None` removes it.
