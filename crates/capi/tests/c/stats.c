@@ -158,8 +158,11 @@ static void adds_up(void) {
     for (uintptr_t i = 0; i < N_THREADS; i++) {
         EXPECT(pthread_create(&threads[i], NULL, churns, (void *)(i + 1)) == 0);
     }
+    unsigned long long frees = 0;
     for (int round = 0; round < 200; round++) {
         const char *all = written(FREESTONE_STATS_OPENMETRICS);
+        EXPECT(number(all, "\nfreestone_frees_total ") >= frees);
+        frees = number(all, "\nfreestone_frees_total ");
         unsigned long long live = number(all, "\nfreestone_live_bytes "), cached = number(all, "\nfreestone_cached_bytes ");
         unsigned long long parts = live + cached + number(all, "\nfreestone_fragmented_bytes ") +
                                    number(all, "\nfreestone_dirty_bytes ") + number(all, "\nfreestone_metadata_bytes ");

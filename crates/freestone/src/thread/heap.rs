@@ -188,7 +188,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
             frees: self.bins.frees(class) + remote_frees,
             remote_frees,
             out: self.spans.of(class).n_out(),
-            in_bin: self.bins.len(class),
+            in_bin: self.bins.len_elsewhere(class),
         }
     }
 

@@ -4,28 +4,38 @@ use super::Bins;
 use crate::thread::free_block::FreeBlock;
 use freestone_base::sync::Ordering;
 
+/// The frees of a bin whose room is being set, if `room` says that it is.
+pub(super) fn frees_in_change(room: i64) -> Option<u64> {
+    (room < i64::MIN / 2).then(|| (room - i64::MIN) as u64)
+}
+
 impl Bins {
     /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
     /// allocated; more than the program holds if others free what the thread allocated.
     #[inline]
     pub(crate) fn live(&self, class: usize) -> i64 {
-        self.allocs(class) as i64 - (self.frees(class) + self.remote_frees(class)) as i64
+        self.allocs(class) as i64 - self.own_frees(class) - self.remote_frees(class) as i64
     }
 
     /// Grants a bin room for `frees` more blocks before the slow path checks it again.
     #[inline(always)]
     pub(crate) fn grant(&self, class: usize, frees: i64) {
-        let granted = &self.granted[class];
-        granted.store(granted.load(Ordering::Relaxed) + frees - self.room(class), Ordering::Relaxed);
-        self.room[class].store(frees, Ordering::Relaxed);
+        self.set_room(class, frees);
         self.classes[class].withheld.set(0);
+    }
+
+    /// Sets a bin's room. As two counters change, the room has the frees themselves meanwhile, for who reads them.
+    #[inline(always)]
+    fn set_room(&self, class: usize, room: i64) {
+        let frees = self.own_frees(class);
+        self.room[class].store(i64::MIN + frees, Ordering::Release);
+        self.granted[class].store(frees + room, Ordering::Release);
+        self.room[class].store(room, Ordering::Release);
     }
 
     /// Takes room for one block from a bin, which has some.
     pub(crate) fn withdraw_one(&self, class: usize) {
-        for counter in [&self.granted[class], &self.room[class]] {
-            counter.store(counter.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
-        }
+        self.set_room(class, self.room(class) - 1);
     }
 
     /// Withholds the room of a bin, `frees`, from the hot paths, which find none.

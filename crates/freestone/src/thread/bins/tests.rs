@@ -111,6 +111,22 @@ fn granting_room_changes_no_count_of_frees() {
 }
 
 #[test]
+fn who_reads_the_frees_while_room_is_granted_reads_what_they_are() {
+    assert_eq!((room::frees_in_change(-1), room::frees_in_change(3)), (None, None));
+    let (bins, blocks) = (Bins::empty(), Blocks::new(2));
+    bins.grant(CLASS, 2);
+    let _ = bins.push(blocks.free_block(0));
+    let (granted, room) = (&bins.granted[CLASS], &bins.room[CLASS]);
+    // The steps of a grant, one by one.
+    room.store(i64::MIN + 1, Ordering::Relaxed);
+    assert_eq!(bins.frees(CLASS), 1);
+    granted.store(1 + 100, Ordering::Relaxed);
+    assert_eq!((bins.frees(CLASS), bins.len_elsewhere(CLASS)), (1, 1));
+    room.store(100, Ordering::Relaxed);
+    assert_eq!((bins.frees(CLASS), bins.len_elsewhere(CLASS), bins.len(CLASS)), (1, 1, 1));
+}
+
+#[test]
 fn a_block_that_was_freed_remotely_is_in_the_bin_and_not_counted_as_a_free() {
     let (bins, blocks) = (Bins::empty(), Blocks::new(1));
     bins.put(blocks.free_block(0));
