@@ -198,26 +198,37 @@ impl Heap {
         self.in_turn(layout, attempt, |block| block.start.is_null())
     }
 
-    /// Calls `attempt` with the heap; a second time, once there is room, if it found no memory for `layout`.
+    /// Calls `attempt` with the heap; again, once there is room, if it found no memory for `layout`.
     fn in_turn<R>(&self, layout: Layout, attempt: impl Fn(Own<'_, System>) -> R, is_null: impl Fn(&R) -> bool) -> R {
-        let attempt = || attempt(self.record.enter().own());
-        let again = || {
-            upkeep::flush_all(self.record.enter().own());
-            attempt()
-        };
-        let is_short = |got: &R| is_null(got) && any_block::is_possible(layout.size(), layout.align());
         let n_refused = || self.record.holdings().n_refused();
-        let (before, mut got) = (n_refused(), attempt());
-        if is_short(&got) && n_refused() != before {
-            // The rest of the process has no part in the heap's own limit, and keeps what it has.
+        let (mut round, mut is_last) = (0, false);
+        loop {
             let before = n_refused();
-            got = again();
-            if is_short(&got) && n_refused() != before {
-                shortage::notify();
-                return again();
+            let got = attempt(self.record.enter().own());
+            let is_short = is_null(&got) && any_block::is_possible(layout.size(), layout.align());
+            if !is_short {
+                shortage::relieve();
             }
+            if !is_short || is_last {
+                return got;
+            }
+            is_last = self.make_room(n_refused() != before, round);
+            round += 1;
         }
-        shortage::handle(got, is_short, again)
+    }
+
+    /// Makes room after attempt `round` has failed. Returns whether the next is the last. The rest of the process has no part in the heap's own limit, and
+    /// keeps what it has.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&self, is_own_limit: bool, round: u32) -> bool {
+        match (is_own_limit, round) {
+            (false, _) => shortage::make_room(),
+            (true, 0) => {}
+            (true, _) => shortage::notify(),
+        }
+        upkeep::flush_all(self.record.enter().own());
+        !is_own_limit || round > 0
     }
 
     /// Frees a block of this heap or any other.

@@ -25,13 +25,22 @@ pub(super) fn handle<R>(got: R, is_short: impl Fn(&R) -> bool, again: impl FnOnc
     if is_short(&got) { again() } else { got }
 }
 
+/// Makes room if the soft limit was passed.
+#[inline]
+pub(super) fn relieve() {
+    if is_pressed() {
+        make_room();
+    }
+}
+
 /// Whether the soft limit was passed since room was last made.
 pub(super) fn is_pressed() -> bool {
     PROCESS.shared.pages.is_pressed()
 }
 
+/// Empties this thread's caches, gives dirty memory back, and calls the program's listener.
 #[cold]
-fn make_room() {
+pub(super) fn make_room() {
     if current::is_starting() {
         // A signal handler allocates while its thread starts: that fails, however much memory is free.
         return;
@@ -42,6 +51,7 @@ fn make_room() {
 }
 
 /// Calls the program's listener.
+#[inline(never)]
 pub(super) fn notify() {
     PROCESS.pressure.notify(|| PROCESS.shared.pages.limited_bytes());
 }
