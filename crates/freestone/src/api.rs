@@ -9,6 +9,8 @@
 //!                   │
 //!  parts          background  faults  fork  heap_map  live  options  pressure  profile_control  profile_files
 //!                  profile_page  report  snapshot
+//!                   │
+//!  names          file_name
 //! ```
 //!
 //! A file names only files below it. The parts do not rely on being the only one of their kind: callers pass what they need.
@@ -31,6 +33,7 @@
 //! | `process` | the process's one allocator: its parts, how they start, and the hooks of the system |
 //! | `background` | the allocator's own thread |
 //! | `faults` | accesses to guarded blocks that must not be |
+//! | `file_name` | names of files in which letters stand for numbers |
 //! | `fork` | holding every lock while the process is copied |
 //! | [`heap_map`] | where the heap is, for tracers |
 //! | `live` | the page of statistics that `freestone top` reads |
@@ -49,6 +52,7 @@ mod allocator;
 mod background;
 pub(crate) mod explicit_heap;
 mod faults;
+mod file_name;
 mod fork;
 pub(crate) mod free;
 pub(crate) mod global_alloc;

@@ -11,6 +11,7 @@
 //! Threads: any; one at a time writes, and the others go on without waiting. Cost: when off, a load and a branch on slow paths that take new
 //! blocks into a bin.
 
+use crate::api::file_name::{self, FileName, NAME_BYTES};
 use crate::api::snapshot;
 use crate::config::words::is_word;
 use crate::config::{Mistake, Settings};
@@ -20,7 +21,6 @@ use crate::thread::life::Threads;
 use core::ffi::CStr;
 use core::fmt::Write;
 use freestone_base::sync::{AtomicBool, AtomicU64, Ordering, fence};
-use freestone_base::text::FixedText;
 use freestone_os::{Errno, Os, SharedWords, System, clock, process};
 
 /// Milliseconds between two states, or more.
@@ -28,9 +28,6 @@ pub(super) const INTERVAL_MS: u32 = 100;
 
 /// Writing states takes at most one part in this many of a thread's processor time.
 const SHARE: u64 = 50;
-
-/// Longest path, with its final zero.
-const NAME_BYTES: usize = 1100;
 
 /// What stands for the process's number in a path.
 const PROCESS: &[u8] = b"%p";
@@ -241,19 +238,14 @@ fn has_number(settings: &Settings) -> bool {
 }
 
 /// The path of this process's page, ended by a zero byte; `None` if none is set.
-fn path_of(settings: &Settings) -> Option<FixedText<NAME_BYTES>> {
+fn path_of(settings: &Settings) -> Option<FileName> {
     let template = settings.live_path().load()?;
-    let mut path = FixedText::new();
-    for (at, part) in template.to_str().ok()?.split("%p").enumerate() {
-        // Writing into `FixedText` cannot fail.
-        let _ = if at == 0 { write!(path, "{part}") } else { write!(path, "{}{part}", process::id()) };
-    }
-    let _ = path.write_str("\0");
-    Some(path)
+    let value = |letter, text: &mut FileName| letter == b'p' && write!(text, "{}", process::id()).is_ok();
+    Some(file_name::expand(template.to_str().ok()?, &value))
 }
 
 /// `None` if the process's number makes the path too long.
-fn c_path(path: &FixedText<NAME_BYTES>) -> Option<&CStr> {
+fn c_path(path: &FileName) -> Option<&CStr> {
     CStr::from_bytes_until_nul(path.as_bytes()).ok()
 }
 

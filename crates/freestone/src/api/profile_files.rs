@@ -1,16 +1,13 @@
 //! The files of heap profiles: their names, and the one that is written at exit.
 
+use crate::api::file_name::{self, FileName};
 use crate::config::Settings;
 use crate::heap_profile::recorder::HeapProfile;
 use crate::heap_profile::text::{self, Snapshot};
 use core::ffi::CStr;
 use core::fmt::Write;
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
-use freestone_base::text::FixedText;
 use freestone_os::Errno;
-
-/// Longest name of a file, with its final zero.
-const NAME_BYTES: usize = 1100;
 
 /// The file that is written by default.
 const DEFAULT_FILE: &str = "freestone.%p.%n.heap";
@@ -89,21 +86,16 @@ impl ProfileFiles {
 }
 
 /// A name with the numbers of process and profile in it, and which blocks it is of, and a final zero.
-fn expand(name: &str, number: u32, of: Snapshot) -> FixedText<NAME_BYTES> {
-    let mut text = FixedText::new();
-    let mut parts = name.split('%');
-    // Writing into `FixedText` cannot fail.
-    let _ = text.write_str(parts.next().unwrap_or_default());
-    for part in parts {
-        let _ = match part.as_bytes().first() {
-            Some(b'p') => write!(text, "{}{}", freestone_os::process::id(), &part[1..]),
-            Some(b'n') => write!(text, "{number}{}", &part[1..]),
-            Some(b'w') => write!(text, "{}{}", if of == Snapshot::Peak { "peak" } else { "live" }, &part[1..]),
-            _ => write!(text, "%{part}"),
+fn expand(name: &str, number: u32, of: Snapshot) -> FileName {
+    file_name::expand(name, &|letter, text| {
+        let _ = match letter {
+            b'p' => write!(text, "{}", freestone_os::process::id()),
+            b'n' => write!(text, "{number}"),
+            b'w' => text.write_str(if of == Snapshot::Peak { "peak" } else { "live" }),
+            _ => return false,
         };
-    }
-    let _ = text.write_str("\0");
-    text
+        true
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,25 @@
+//! Names of files in options, in which `%` and a letter stand for a number or a word.
+
+use core::fmt::Write;
+use freestone_base::text::FixedText;
+
+/// Longest name of a file, with its final zero.
+pub(super) const NAME_BYTES: usize = 1100;
+
+/// A name and its final zero, without that zero if the name is too long.
+pub(super) type FileName = FixedText<NAME_BYTES>;
+
+/// A name with what its letters stand for. `value` writes that of a letter, or returns `false` if the letter has none: then it stays, with its `%`.
+pub(super) fn expand(name: &str, value: &dyn Fn(u8, &mut FileName) -> bool) -> FileName {
+    let mut text = FixedText::new();
+    for (at, part) in name.split('%').enumerate() {
+        let is_known = at > 0 && part.bytes().next().is_some_and(|letter| value(letter, &mut text));
+        if at > 0 && !is_known {
+            // Writing into `FixedText` cannot fail.
+            let _ = text.write_str("%");
+        }
+        let _ = text.write_str(if is_known { part.get(1..).unwrap_or_default() } else { part });
+    }
+    let _ = text.write_str("\0");
+    text
+}
