@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{command, file, freestone, holds, refuses, said, scratch, succeeded};
+use harness::{command, file, freestone, holds, library, refuses, said, scratch, succeeded};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -236,4 +236,36 @@ fn a_command_that_was_recorded_or_profiled_keeps_its_status_and_its_files_if_nob
             assert!(fs::metadata(written).is_ok_and(|facts| facts.len() > 0), "{written} is missing: {shell}");
         }
     }
+}
+
+#[test]
+fn files_that_a_run_with_the_same_process_number_left_are_no_obstacle_and_are_left_alone() {
+    if !Command::new("unshare").args(["-rpf", "true"]).output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: no process namespace can be made");
+        return;
+    }
+    library();
+    let folder = path_with("same-number", None);
+    let left = || fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let victim = file("victim");
+    // In its own process namespace the command always has the same number.
+    let run = |command: &[&str], script: &str| {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["-rpf", "--mount-proc", "sh", "-c", "exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_freestone")]);
+        unshare.args(command).args(["--", "sh", "-c", script]).env("TMPDIR", &folder).output().unwrap()
+    };
+    left().for_each(|path| drop(fs::remove_dir_all(path)));
+    fs::write(&victim, "untouched").unwrap();
+    for what in ["launch", "report", "last-states", "profile", "live"] {
+        for serial in 0..4 {
+            std::os::unix::fs::symlink(&victim, folder.join(format!("freestone-{what}-1-{serial}"))).unwrap();
+        }
+    }
+    let n_left = left().count();
+    for command in [&["run"][..], &["profile"], &["top", "--once"]] {
+        let output = run(command, "/bin/true; exit 3");
+        assert_eq!(output.status.code(), Some(3), "{command:?}: {}", said(&output));
+    }
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
+    assert_eq!(left().count(), n_left, "{:?}", left().collect::<Vec<_>>());
 }

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn only_a_file_that_cargo_has_put_there_lies_in_a_target_folder() {
-        let prefix = ScratchFile::new("prefix-test");
+        let prefix = ScratchFile::new("prefix-test").unwrap();
         let folder = prefix.path().join("release");
         fs::create_dir_all(folder.join("deps")).unwrap();
         assert_eq!(target_of(&folder.join("freestone")), None);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_package_that_does_not_build_is_named_with_its_log() {
-        let log = ScratchFile::new("cargo-test");
+        let log = ScratchFile::new("cargo-test").unwrap();
         let error = cargo_build(Path::new("/"), "no-such-package", Path::new("/no/such/target"), log.path());
         let error = format!("{:#}", error.unwrap_err());
         assert!(

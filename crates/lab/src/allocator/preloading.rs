@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_command_that_runs_with_another_users_rights_is_privileged() {
-        let file = ScratchFile::new("setuid-test");
+        let file = ScratchFile::new("setuid-test").unwrap();
         fs::write(file.path(), "#!/bin/sh\n").unwrap();
         assert_eq!(obstacle(file.path()), None);
         fs::set_permissions(file.path(), fs::Permissions::from_mode(0o4755)).unwrap();
@@ -149,7 +149,7 @@ mod tests {
         let mut files = maps.lines().filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])));
         let library = files.find(|path| check_allocator_library(path).is_ok()).expect("the C library is mapped");
         for name in ["preload test.so", "preload:test.so"] {
-            let file = ScratchFile::new(name);
+            let file = ScratchFile::new(name).unwrap();
             fs::copy(library, file.path()).unwrap();
             let text = check_allocator_library(file.path()).unwrap_err().to_string();
             assert!(text.contains("spaces and colons"), "{text}");

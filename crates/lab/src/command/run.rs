@@ -63,7 +63,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
     let mut allocator = selection.allocators.remove(0);
     interrupt::keep_for_the_command();
-    let file = ScratchFile::new("report");
+    let file = ScratchFile::new("report")?;
     allocator.environment.push((exit_report::VARIABLE.into(), file.path().into()));
     if options.timeline.is_some() {
         allocator.environment.push((exit_report::STEP_VARIABLE.into(), memory_timeline::STEP_MS.to_string().into()));

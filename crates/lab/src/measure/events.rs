@@ -155,7 +155,7 @@ fn events(case: &Case, allocator: &Allocator, tools: &mut Tools) -> Result<(Vec<
 
 /// The system calls of one run, by name.
 fn system_calls(case: &Case, allocator: &Allocator) -> Result<BTreeMap<String, u64>> {
-    let table = ScratchFile::new("strace");
+    let table = ScratchFile::new("strace")?;
     let mut command = Command::new("strace");
     command.args(["-f", "-c", "-o"]).arg(table.path());
     let preload = allocator.preload();
@@ -181,7 +181,7 @@ fn calls_in_line(line: &str) -> Option<(String, u64)> {
 
 /// What is atomic of what one run executes, and how many operations the run had.
 fn executed_atomics(case: &Case, allocator: &Allocator, tools: &mut Tools) -> Result<(Executed, u64)> {
-    let profile = ScratchFile::new("callgrind");
+    let profile = ScratchFile::new("callgrind")?;
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--dump-instr=yes", "--dump-line=no"]);
     command.args(["--compress-strings=no", "--compress-pos=no"]);

@@ -67,7 +67,7 @@ pub(crate) fn run_captured(
     limit: Duration,
     watch: bool,
 ) -> Result<CommandRun> {
-    let report = ScratchFile::new("launch");
+    let report = ScratchFile::new("launch")?;
     let mut command = launcher(arguments, preload, report.path(), watch)?;
     folder.map(|folder| command.current_dir(folder));
     let finished = child::run(&mut command, limit).context("the measuring process could not be started")?;
@@ -100,7 +100,7 @@ pub(crate) fn run_attached(
     preload: Preload<'_>,
     mut while_running: impl FnMut(u32),
 ) -> Result<CommandRecord> {
-    let report = ScratchFile::new("launch");
+    let report = ScratchFile::new("launch")?;
     let mut command = launcher(arguments, preload, report.path(), false)?;
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let mut child =
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_record_that_is_missing_or_damaged_or_of_a_refused_command_is_an_error() {
-        let report = ScratchFile::new("record-test");
+        let report = ScratchFile::new("record-test").unwrap();
         let error = || format!("{:#}", read_record(report.path()).unwrap_err());
         assert!(error().starts_with("the measuring process left no report"));
         fs::write(report.path(), "{").unwrap();

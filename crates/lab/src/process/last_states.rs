@@ -6,9 +6,10 @@
 use crate::process::exit_report::Exit;
 use crate::process::live_process;
 use crate::process::scratch_file::ScratchFolder;
+use anyhow::Result;
 use freestone::door::live::LiveState;
 use std::ffi::OsString;
-use std::{env, fs, io};
+use std::{env, fs};
 
 /// The folder of the pages.
 pub(crate) struct LastStates(ScratchFolder);
@@ -18,7 +19,7 @@ impl LastStates {
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub(crate) fn new() -> io::Result<Option<Self>> {
+    pub(crate) fn new() -> Result<Option<Self>> {
         if env::var_os(live_process::VARIABLE).is_some() {
             return Ok(None);
         }

@@ -18,7 +18,7 @@ mod tests {
 
     #[test]
     fn what_is_not_utf_8_leaves_the_rest_readable() {
-        let file = ScratchFile::new("proc-file-test");
+        let file = ScratchFile::new("proc-file-test").unwrap();
         fs::write(file.path(), b"7 (\xff) S 1\n").unwrap();
         assert_eq!(read(file.path()).unwrap(), "7 (\u{fffd}) S 1\n");
     }

@@ -44,7 +44,7 @@ pub(crate) fn run(
     folder: Option<&Path>,
     limit: Duration,
 ) -> Result<CommandRun> {
-    let report = ScratchFile::new("server");
+    let report = ScratchFile::new("server")?;
     let mut launcher = command_run::launcher(&server.words, preload, report.path(), preload.library.is_some())?;
     folder.map(|folder| launcher.current_dir(folder));
     launcher.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);

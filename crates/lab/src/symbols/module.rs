@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_pipe_is_no_module_and_is_not_waited_for() {
-        let pipe = ScratchFile::new("module-test");
+        let pipe = ScratchFile::new("module-test").unwrap();
         assert!(Command::new("mkfifo").arg(pipe.path()).status().unwrap().success());
         assert!(Module::load(pipe.path().to_str().unwrap()).is_none());
         assert!(Module::load("/proc/self/exe").is_some());

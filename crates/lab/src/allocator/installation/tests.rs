@@ -4,7 +4,7 @@ use std::fs;
 
 #[test]
 fn the_library_is_looked_for_in_lib_then_beside_the_command_then_where_the_variable_says() {
-    let prefix = ScratchFile::new("prefix");
+    let prefix = ScratchFile::new("prefix").unwrap();
     let path = |name: &str| prefix.path().join(name);
     fs::create_dir_all(path("bin")).unwrap();
     fs::create_dir_all(path("lib")).unwrap();

@@ -3,7 +3,7 @@
 use crate::allocator::selection;
 use crate::process::command_file::{self, Refusal};
 use crate::process::live_process::{LiveProcess, Obstacle, VARIABLE};
-use crate::process::scratch_file::ScratchFile;
+use crate::process::scratch_file::{ScratchFile, ScratchFolder};
 use crate::process::{child, interrupt};
 use anyhow::{Context, Result};
 use freestone::door::live::LiveState;
@@ -11,9 +11,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,25 +36,8 @@ struct Started {
     ended: Option<ExitStatus>,
     /// What it wrote while the terminal was in use: standard output and standard error.
     output: Option<[ScratchFile; 2]>,
-    _pages: Pages,
-}
-
-/// The folder of the pages of the command and its children; it is removed with the value.
-struct Pages(PathBuf);
-
-impl Pages {
-    fn new() -> Result<Self> {
-        let path = ScratchFile::new("live").path().to_path_buf();
-        fs::DirBuilder::new().mode(0o700).create(&path).with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Pages {
-    fn drop(&mut self) {
-        // What a child of the command still has open goes with its process.
-        let _ = fs::remove_dir_all(&self.0);
-    }
+    /// The folder of the pages of the command and its children. What a child still has open goes with its process.
+    _pages: ScratchFolder,
 }
 
 impl Target {
@@ -80,9 +61,9 @@ impl Target {
         let mut start = Command::new(&path);
         start.arg0(program).args(arguments);
         allocator.preload().apply(&mut start);
-        let pages = Pages::new()?;
-        start.env(VARIABLE, pages.0.join("%p.live"));
-        let output = keeps_output.then(|| [ScratchFile::new("stdout"), ScratchFile::new("stderr")]);
+        let pages = ScratchFolder::new("live")?;
+        start.env(VARIABLE, pages.path().join("%p.live"));
+        let output = if keeps_output { Some([ScratchFile::new("stdout")?, ScratchFile::new("stderr")?]) } else { None };
         match &output {
             Some([stdout, stderr]) => {
                 start.stdin(Stdio::null()).stdout(File::create(stdout.path())?).stderr(File::create(stderr.path())?);

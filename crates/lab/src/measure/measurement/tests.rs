@@ -8,7 +8,7 @@ fn begin(file: &ScratchFile) -> Measurement {
 
 #[test]
 fn a_run_is_in_the_file_as_soon_as_it_is_kept() {
-    let file = ScratchFile::new("measurement-test");
+    let file = ScratchFile::new("measurement-test").unwrap();
     let mut measurement = begin(&file);
     let outcome = Outcome::Command(CommandRecord::example(1000, 4096));
     measurement.keep("x", "system", 0, outcome).unwrap();
@@ -19,7 +19,7 @@ fn a_run_is_in_the_file_as_soon_as_it_is_kept() {
 
 #[test]
 fn a_warning_that_comes_twice_is_recorded_once() {
-    let file = ScratchFile::new("measurement-test");
+    let file = ScratchFile::new("measurement-test").unwrap();
     let mut measurement = begin(&file);
     let before = measurement.warnings.len();
     for _ in 0..2 {
@@ -31,7 +31,7 @@ fn a_warning_that_comes_twice_is_recorded_once() {
 
 #[test]
 fn a_subject_given_up_under_one_allocator_continues_under_another() {
-    let file = ScratchFile::new("measurement-test");
+    let file = ScratchFile::new("measurement-test").unwrap();
     let mut measurement = begin(&file);
     measurement.give_up("x", "system", "failed".into()).unwrap();
     assert!(measurement.is_given_up("x", "system") && !measurement.is_given_up("x", "freestone"));
@@ -39,7 +39,7 @@ fn a_subject_given_up_under_one_allocator_continues_under_another() {
 
 #[test]
 fn few_rounds_are_doubted_only_where_something_is_compared() {
-    let file = ScratchFile::new("measurement-test");
+    let file = ScratchFile::new("measurement-test").unwrap();
     let mut measurement = begin(&file);
     let before = measurement.warnings.len();
     measurement.doubt_rounds(ENOUGH_ROUNDS - 1, 1).unwrap();
@@ -51,7 +51,7 @@ fn few_rounds_are_doubted_only_where_something_is_compared() {
 
 #[test]
 fn without_a_run_or_an_allocator_there_is_nothing_to_show() {
-    let file = ScratchFile::new("measurement-test");
+    let file = ScratchFile::new("measurement-test").unwrap();
     let mut measurement = begin(&file);
     let summary = measurement.finish("system").unwrap();
     assert!(measurement.refuse_emptiness(&summary).is_err());
@@ -61,7 +61,7 @@ fn without_a_run_or_an_allocator_there_is_nothing_to_show() {
 
 #[test]
 fn a_measurement_without_a_run_leaves_no_file_of_its_own() {
-    let file = ScratchFile::new("measurement-test");
+    let file = ScratchFile::new("measurement-test").unwrap();
     drop(begin(&file));
     assert!(!file.path().exists());
     let mut measurement = begin(&file);
@@ -72,7 +72,7 @@ fn a_measurement_without_a_run_leaves_no_file_of_its_own() {
     measurement.keep("x", "system", 0, Outcome::Command(CommandRecord::example(1000, 4096))).unwrap();
     drop(measurement);
     assert!(file.path().exists());
-    let link = ScratchFile::new("measurement-link");
+    let link = ScratchFile::new("measurement-link").unwrap();
     std::os::unix::fs::symlink(file.path(), link.path()).unwrap();
     drop(begin(&link));
     assert!(link.path().is_symlink() && file.path().exists(), "a link stays, as /dev/null does");

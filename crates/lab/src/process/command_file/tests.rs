@@ -14,7 +14,7 @@ fn a_command_that_cannot_be_run_is_named_with_the_status_of_a_shell() {
 
 #[test]
 fn a_file_may_be_a_script_unless_it_is_a_program_or_has_a_zero_in_its_first_line() {
-    let file = ScratchFile::new("script-test");
+    let file = ScratchFile::new("script-test").unwrap();
     for (content, expected) in
         [(&b"echo hello\n"[..], true), (b"", true), (b"\x7fELF rest", false), (b"a\0b\n", false), (b"a\n\0", true)]
     {
