@@ -269,3 +269,18 @@ fn files_that_a_run_with_the_same_process_number_left_are_no_obstacle_and_are_le
     assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
     assert_eq!(left().count(), n_left, "{:?}", left().collect::<Vec<_>>());
 }
+
+#[test]
+fn a_command_keeps_its_status_if_what_was_recorded_or_profiled_cannot_be_shown() {
+    let trace = file("vanished.trace");
+    let script = format!("rm -r '{trace}'.*.recording; exit 6");
+    let commands: [(&[&str], &str); 2] = [
+        (&["record", "-o", &trace, "--", "sh", "-c", &script], ".recording cannot be read"),
+        (&["profile", "-o", "/no/such/folder/x", "--", "bash", "-c", "exit 6"], "/no/such/folder/x.pb.gz cannot be"),
+    ];
+    for (arguments, message) in commands {
+        let output = freestone(arguments);
+        assert_eq!(output.status.code(), Some(6), "{arguments:?}: {}", said(&output));
+        holds(&said(&output), &[message]);
+    }
+}

@@ -27,6 +27,9 @@ fn the_summary_of_a_run_is_written_as_json_where_out_says_and_says_how_the_comma
     let output = freestone(&["run", "-a", "system", "-o", "/no/such/folder/x", "sh", "-c", "exit 139"]);
     assert_eq!(output.status.code(), Some(139), "the command's status counts");
     holds(&said(&output), &["exit status 139", "cannot be written to /no/such/folder/x"]);
+    let output = freestone(&["run", "-a", "system", "--timeline", "/no/such/folder/x.svg", "sh", "-c", "exit 3"]);
+    assert_eq!(output.status.code(), Some(3), "the command's status counts");
+    holds(&said(&output), &["exit status 3", "not written    timeline /no/such/folder/x.csv cannot be written"]);
 }
 
 #[test]

@@ -77,11 +77,17 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     interrupt::keep_for_the_command();
     let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;
     interrupt::continue_when_the_reader_is_gone();
+    conclude(options, &folder, &output)
+        .map_err(|error| Refusal::after_the_command(record.exit, format!("{error:#}")))?;
+    Ok(record.exit.clamp(0, 255) as u8)
+}
+
+/// Moves the traces to their names, and says what is in them.
+fn conclude(options: &Options, folder: &RunFolder, output: &Path) -> Result<()> {
     let traces = folder.traces()?;
     if traces.is_empty() {
         let why = "it allocated nothing, or the library says above why it cannot write the file";
-        let message = format!("the command left no trace {}: {why}", output.display());
-        return Err(Refusal::after_the_command(record.exit, message).into());
+        bail!("the command left no trace {}: {why}", output.display());
     }
     if options.strip {
         traces.iter().filter(|trace| !trace.goes_on).try_for_each(|trace| strip_file(&trace.path))?;
@@ -101,7 +107,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     if n_others > 0 {
         eprintln!("and {n_others} traces of processes that called less, in {}.*", output.display());
     }
-    Ok(record.exit.clamp(0, 255) as u8)
+    Ok(())
 }
 
 fn strip_file(path: &Path) -> Result<()> {

@@ -84,15 +84,17 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         EndedCommand { arguments: &options.command, allocator: &allocator, record: &record, report: &report, presence };
     let summary = ended.to_json();
     let mut text = if options.json { format!("{summary}\n") } else { ended.to_text() };
-    // The command has run: a summary that cannot be written changes nothing about its exit status.
+    // The command has run: a file that cannot be written changes nothing about its exit status.
     if let Err(error) = write_summary(options, &summary) {
         let _ = writeln!(text, "  not written    {error:#}");
     }
     if let (Some(timeline), Some(file)) = (&timeline, &options.timeline) {
         let what = format!("{} under {}", command_line::quoted(&options.command), allocator.label());
         let place = origin::of(&Machine::here(), timestamp::now());
-        let [table, picture] = timeline_files::write(&timeline.rows(&report), [&what, &place], file)?;
-        let _ = writeln!(text, "  timeline       {} and {}", table.display(), picture.display());
+        let _ = match timeline_files::write(&timeline.rows(&report), [&what, &place], file) {
+            Ok([table, picture]) => writeln!(text, "  timeline       {} and {}", table.display(), picture.display()),
+            Err(error) => writeln!(text, "  not written    {error:#}"),
+        };
     }
     // The command may have ended because the terminal is gone. Its exit status counts all the same.
     interrupt::continue_when_the_reader_is_gone();

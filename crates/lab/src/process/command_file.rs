@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-/// Why a command cannot be run, with the exit status that a shell gives in that case; or why it left nothing to show when it had run.
+/// Why a command cannot be run, with the exit status that a shell gives in that case; or why nothing of it can be shown when it had run.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     /// One of the constants below, or the command's own.
@@ -23,10 +23,10 @@ impl Refusal {
     /// The command was not started, for another reason: a wrong option, or no library. `env` and `timeout` give the same.
     pub(crate) const NOT_STARTED: u8 = 125;
 
-    /// The command ended with status 0, and left nothing to show.
+    /// The command ended with status 0, and what it left cannot be shown.
     pub(crate) const NOTHING_TO_SHOW: u8 = 2;
 
-    /// After a command that left nothing to show, its own exit status counts, unless that is 0.
+    /// After a command of which nothing can be shown, its own exit status counts, unless that is 0.
     pub(crate) fn after_the_command(exit: i32, message: String) -> Self {
         let status = if exit == 0 { Self::NOTHING_TO_SHOW } else { exit.clamp(0, 255) as u8 };
         Self { status, message }

@@ -9,13 +9,14 @@ use crate::command::profile::output::{Output, Shown};
 use crate::heap_profile::named::NamedProfile;
 use crate::heap_profile::page::Titled;
 use crate::process::command_file::{self, Refusal};
+use crate::process::command_record::CommandRecord;
 use crate::process::scratch_file::ScratchFolder;
 use crate::process::{command_run, interrupt};
 use crate::show::command_line;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The options of a run.
@@ -83,15 +84,21 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
     interrupt::keep_for_the_command();
     let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;
     interrupt::continue_when_the_reader_is_gone();
+    show(options, &dumps, &path, &record)
+        .map_err(|error| Refusal::after_the_command(record.exit, format!("{error:#}")))?;
+    Ok(record.exit.clamp(0, 255) as u8)
+}
+
+/// Shows the dumps of the process that held most. `path` is the command's file, and `record` how it ended.
+fn show(options: &RunOptions, dumps: &RunDumps<'_>, path: &Path, record: &CommandRecord) -> Result<()> {
     let processes = dumps.read()?;
     let Some((pid, dumps)) = processes.iter().max_by_key(|(_, dumps)| dumps.weight()) else {
-        let why = match preloading::obstacle(&path) {
+        let why = match preloading::obstacle(path) {
             Some(obstacle) => obstacle.to_string(),
             None if record.exit > 128 => format!("{}, before it could write one", record.ending()),
             None => "it allocated nothing, or none of its processes that did ended through exit".to_owned(),
         };
-        let message = format!("{} left no profile: {why}", path.display());
-        return Err(Refusal::after_the_command(record.exit, message).into());
+        bail!("{} left no profile: {why}", path.display());
     };
     if processes.len() > 1 {
         eprintln!("freestone: {} processes left profiles; this is process {pid}, which held most", processes.len());
@@ -103,6 +110,5 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
         other: Some(Titled { title: "At the end", profile: &end }),
         change: None,
         timeline: Vec::new(),
-    })?;
-    Ok(record.exit.clamp(0, 255) as u8)
+    })
 }
