@@ -101,6 +101,17 @@ fn dumps_of_an_earlier_run_are_kept_and_not_shown() {
 }
 
 #[test]
+fn lost_samples_are_said_in_a_warning_and_in_json() {
+    let dump = file("lossy.heap");
+    let text =
+        "heap profile: 1: 2 [ 3: 4 ] @ heap_v2/1\n1: 2 [ 3: 4 ] @ 0x1\n# 31 samples were lost\n\nMAPPED_LIBRARIES:\n";
+    fs::write(&dump, text).unwrap();
+    holds(&succeeded(&freestone(&["profile", "show", &dump])), &["warning: samples lost: 31."]);
+    let shown: Value = serde_json::from_slice(&freestone(&["profile", "show", "--json", &dump]).stdout).unwrap();
+    assert_eq!(shown["main"]["profile"]["lost"], 31, "{shown}");
+}
+
+#[test]
 fn what_is_no_profile_and_commands_that_leave_none_are_said() {
     let damaged = file("damaged.heap");
     fs::write(&damaged, "heap profile: 1: 2 [ 3: 4 ] @ heap_v2/524288\n1: 2 [ 3").unwrap();

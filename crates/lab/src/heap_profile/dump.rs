@@ -11,7 +11,8 @@
 //!  55d0-55f0 r-xp 00000000 fe:01 1234   /usr/bin/x          55d0-55f0 r-xp …
 //! ```
 //!
-//! Figures are live blocks and bytes, and in brackets those since sampling began.
+//! Figures are live blocks and bytes, and in brackets those since sampling began. Lines that begin with `#` are remarks: `# 3 samples were lost` is
+//! the one that is read.
 
 use crate::heap_profile::sampled::{HeapProfile, Sample};
 use crate::heap_profile::usage::{Amount, Usage};
@@ -59,10 +60,14 @@ pub(crate) fn parse(text: &str) -> Result<HeapProfile> {
         );
     };
     let is_gperftools = first.starts_with(GPERFTOOLS);
-    // Lines that begin with `#` are remarks.
     let is_content = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
     let lines = samples.lines().enumerate().skip(1).filter(|(_, line)| is_content(line));
-    let mut profile = HeapProfile { interval, samples: Vec::new(), mappings: Mapping::parse_all(mappings) };
+    let mut profile = HeapProfile {
+        interval,
+        samples: Vec::new(),
+        lost: samples.lines().find_map(parse_lost).unwrap_or(0),
+        mappings: Mapping::parse_all(mappings),
+    };
     let mut stack = None;
     for (index, line) in lines {
         let damaged = || format!("line {} is damaged: '{}'", index + 1, line.chars().take(80).collect::<String>());
@@ -103,6 +108,11 @@ fn interval(first: &str) -> Result<u64> {
         bail!("it is not a heap profile: it begins with '{}'", first.chars().take(40).collect::<String>());
     };
     interval.trim().parse().with_context(|| format!("it states no sampling interval: '{format}'"))
+}
+
+/// `# N samples were lost`.
+fn parse_lost(line: &str) -> Option<u64> {
+    line.strip_prefix("# ")?.strip_suffix(" samples were lost")?.parse().ok()
 }
 
 /// `N: BYTES [ N: BYTES ]`.

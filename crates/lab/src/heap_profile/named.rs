@@ -2,6 +2,7 @@
 
 use crate::heap_profile::sampled::HeapProfile;
 use crate::heap_profile::usage::{Amount, Measure, Usage};
+use crate::show::quantity;
 use crate::symbols::frame::Frame;
 use crate::symbols::symbolizer::Symbolizer;
 use std::collections::BTreeMap;
@@ -17,6 +18,8 @@ pub(crate) struct NamedProfile {
     pub(crate) interval: u64,
     /// Stacks and what they hold.
     pub(crate) sites: BTreeMap<Stack, Usage>,
+    /// Samples that the library could not keep; of a difference, those of the profile that lost more.
+    pub(crate) lost: u64,
     /// Files without symbols on these stacks.
     unnamed_modules: Vec<String>,
 }
@@ -63,17 +66,24 @@ impl NamedProfile {
             let usage = sites.entry(stack).or_default();
             *usage = *usage + sample.usage;
         }
-        Self { interval: profile.interval, sites, unnamed_modules: symbols.unnamed_modules() }
+        Self { interval: profile.interval, sites, lost: profile.lost, unnamed_modules: symbols.unnamed_modules() }
     }
 
-    /// That files of these stacks have no symbols, and what helps; `None` if all have.
-    pub(crate) fn warning_of_unnamed(&self) -> Option<String> {
+    /// What the reader has to know of the figures and the names: that samples were lost, or that files of these stacks have no symbols.
+    pub(crate) fn warnings(&self) -> Vec<String> {
         let files = self.unnamed_modules.join(", ");
-        (!files.is_empty()).then(|| {
+        let of_lost = (self.lost > 0).then(|| {
+            let n_lost = quantity::count(self.lost);
+            format!(
+                "warning: samples lost: {n_lost}. The figures lack what these stand for; a larger interval loses fewer"
+            )
+        });
+        let of_unnamed = (!files.is_empty()).then(|| {
             format!(
                 "warning: no symbols in {files}: functions there are shown as offsets; install their debugging symbols"
             )
-        })
+        });
+        of_lost.into_iter().chain(of_unnamed).collect()
     }
 
     /// What all stacks hold together.
@@ -92,7 +102,7 @@ impl NamedProfile {
         let mut unnamed_modules = [&self.unnamed_modules[..], &before.unnamed_modules[..]].concat();
         unnamed_modules.sort();
         unnamed_modules.dedup();
-        Self { interval: self.interval, sites, unnamed_modules }
+        Self { interval: self.interval, sites, lost: self.lost.max(before.lost), unnamed_modules }
     }
 
     /// The stacks that hold anything of one measure, and what.
@@ -123,7 +133,7 @@ pub(crate) mod tests {
             let stack: &str = stack;
             (stack.split(';').map(frame).collect(), Usage { live: amount(live), total: amount(total) })
         };
-        NamedProfile { interval: 512, sites: sites.iter().map(site).collect(), unnamed_modules: Vec::new() }
+        NamedProfile { interval: 512, sites: sites.iter().map(site).collect(), lost: 0, unnamed_modules: Vec::new() }
     }
 
     #[test]
@@ -135,6 +145,16 @@ pub(crate) mod tests {
             changed.of(Measure::Live).map(|(stack, held)| (stack[0].function.clone(), held.bytes)).collect();
         assert_eq!(bytes, [("a".to_owned(), 20), ("c".to_owned(), 1)]);
         assert_eq!(before.minus(&after).sum().live.bytes, -21);
+    }
+
+    #[test]
+    fn lost_samples_are_a_warning_also_of_a_difference() {
+        let lossy = NamedProfile { lost: 345, ..profile(&[("a", 10, 10)]) };
+        let whole = profile(&[("a", 30, 30)]);
+        for profile in [&lossy, &lossy.minus(&whole), &whole.minus(&lossy)] {
+            assert!(profile.warnings()[0].contains("samples lost: 345"), "{:?}", profile.warnings());
+        }
+        assert!(whole.warnings().is_empty());
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) struct HeapProfile {
     pub(crate) interval: u64,
     /// One for each stack.
     pub(crate) samples: Vec<Sample>,
+    /// Samples that the library could not keep.
+    pub(crate) lost: u64,
     /// Where the process's files were mapped.
     pub(crate) mappings: Vec<Mapping>,
 }

@@ -96,7 +96,7 @@ fn share(part: i64, whole: i64) -> String {
     if whole == 0 { "–".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
-/// The profile as JSON: the sums, and every stack with what it holds.
+/// The profile as JSON: the sums, how many samples were lost, and every stack with what it holds.
 pub(crate) fn to_json(profile: &NamedProfile) -> Value {
     let frames = |stack: &Stack| -> Vec<Value> {
         let frame = |frame: &Frame| json!({"function": frame.function, "file": frame.file, "line": frame.line, "module": frame.module});
@@ -107,7 +107,7 @@ pub(crate) fn to_json(profile: &NamedProfile) -> Value {
         .iter()
         .map(|(stack, usage)| json!({"stack": frames(stack), "live": usage.live, "total": usage.total}))
         .collect();
-    json!({"interval": profile.interval, "sum": profile.sum(), "sites": sites})
+    json!({"interval": profile.interval, "sum": profile.sum(), "lost": profile.lost, "sites": sites})
 }
 
 #[cfg(test)]
@@ -125,6 +125,13 @@ mod tests {
         assert_eq!((of("main").own.bytes, of("main").with_callees.bytes), (0, 130));
         assert_eq!(rows[0].function, "leaf");
         assert_eq!(cells(of("leaf"), profile.sum().live)[1..5], ["100 B", "76.9 %", "1", "100 B"].map(str::to_owned));
+    }
+
+    #[test]
+    fn json_has_the_number_of_lost_samples() {
+        let mut profile = profile(&[("main", 1, 1)]);
+        profile.lost = 3;
+        assert_eq!(to_json(&profile)["lost"], 3);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Output {
                 self.print(other.profile);
             }
         }
-        shown.main.profile.warning_of_unnamed().iter().for_each(|warning| eprintln!("{warning}"));
+        shown.main.profile.warnings().iter().for_each(|warning| eprintln!("{warning}"));
         written
     }
 

@@ -25,7 +25,7 @@ pub(super) struct RunOptions {
     /// Another build of Freestone to run under: NAME=PATH
     #[arg(short, long = "allocator", value_name = "NAME=PATH", default_value = "freestone")]
     allocator: String,
-    /// One byte in so many is sampled, on average; 1 samples all
+    /// One byte in so many is sampled, on average; 1 samples all that there is room for
     #[arg(long, value_name = "BYTES", default_value = "512k", value_parser = option_value::sampling_interval)]
     interval: String,
     /// Keep the dumps of all processes in this folder, beside those of other runs

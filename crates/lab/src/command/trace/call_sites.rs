@@ -42,7 +42,7 @@ impl CallSites {
         let cells: Vec<Vec<String>> = rows.iter().map(|row| profile_table::cells(row, sum)).collect();
         println!("\nCall sites, by what they allocated, estimated from samples of one byte in {}", profile.interval);
         table::print(&profile_table::header(Measure::Total), &cells, 1);
-        profile.warning_of_unnamed().iter().for_each(|warning| eprintln!("{warning}"));
+        profile.warnings().iter().for_each(|warning| eprintln!("{warning}"));
     }
 
     /// All stacks.

@@ -60,6 +60,13 @@ fn files_that_cannot_be_read_or_are_compressed_are_named() {
 }
 
 #[test]
+fn the_remark_about_lost_samples_is_read_and_other_remarks_are_not() {
+    let lost = |remark: &str| parse(&gperftools(&format!("1: 2 [ 3: 4 ] @ 0x1\n{remark}\n"), 1)).unwrap().lost;
+    assert_eq!(lost("# 31 samples were lost"), 31);
+    assert_eq!((lost(""), lost("# x samples were lost"), lost("# 31 samples")), (0, 0, 0));
+}
+
+#[test]
 fn a_profile_without_samples_is_a_profile() {
     assert!(parse(&format!("heap profile: 0: 0 [ 0: 0 ] @ heap_v2/524288{MAPS}")).unwrap().samples.is_empty());
 }
