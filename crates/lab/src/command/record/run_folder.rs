@@ -12,6 +12,8 @@
 //!
 //! The library opens a trace by its name whenever it grows: that of a process which outlives the command stays where it is, and so does the folder.
 
+mod moving;
+
 use crate::heap_profile::dump;
 use crate::trace::profile_beside;
 use anyhow::{Context, Result, bail};
@@ -27,8 +29,8 @@ pub(super) struct RunFolder {
     path: PathBuf,
     /// Where the first trace will be.
     output: PathBuf,
-    /// The trace that is there when the run begins.
-    earlier: Option<FileId>,
+    /// The trace that is there when the run begins, and its process.
+    earlier: Option<(FileId, u32)>,
 }
 
 /// A device, and the number of a file on it.
@@ -49,7 +51,7 @@ impl RunFolder {
     /// There is a file called `output` that is no trace, or the folder cannot be made.
     pub(super) fn new(output: &Path) -> Result<Self> {
         let Some(name) = output.file_name() else { bail!("{} is no file", output.display()) };
-        let earlier = id(output).filter(|_| header(output, |_| ()).is_some());
+        let earlier = trace_at(output);
         if earlier.is_none() && output.exists() {
             bail!("{} exists and is no trace; choose another file: -o FILE", output.display());
         }
@@ -92,39 +94,76 @@ impl RunFolder {
     /// # Errors
     /// A file cannot be moved.
     pub(super) fn publish(&self, mut traces: Vec<Trace>) -> Result<Vec<Trace>> {
-        let move_file = |from: &Path, to: &Path| {
-            fs::rename(from, to).with_context(|| format!("{} cannot be moved to {}", from.display(), to.display()))
-        };
         let mut profiles = Vec::new();
         for trace in traces.iter_mut().filter(|trace| !trace.goes_on) {
-            let to = self.free_name(&trace.path, trace.pid);
-            let replaced = if to == self.output { header(&to, |header| header.pid) } else { None };
-            move_file(&trace.path, &to)?;
-            replaced.map(|pid| profile_beside::path(&to, pid)).iter().for_each(|profile| remove_profile(profile));
+            let shown = || format!("{} cannot be moved beside {}", trace.path.display(), self.output.display());
+            let to = self.move_out(&trace.path, trace.pid).with_context(shown)?;
             profiles.push((profile_beside::path(&trace.path, trace.pid), profile_beside::path(&to, trace.pid)));
             trace.path = to;
         }
         for (from, to) in profiles.iter().filter(|(from, _)| from.exists()) {
-            move_file(from, to)?;
+            let shown = || format!("{} cannot be moved to {}", from.display(), to.display());
+            fs::rename(from, to).with_context(shown)?;
         }
         Ok(traces)
     }
 
-    /// The name for the trace `of` process `pid` outside the folder: its own, or with the process's number behind it.
-    fn free_name(&self, of: &Path, pid: u32) -> PathBuf {
-        let own = of.file_name().map_or_else(|| self.output.clone(), |name| self.output.with_file_name(name));
-        let numbered = |ending: String| {
+    /// Moves the trace `from` of process `pid` out of the folder: to its own name, or to one with the process's number. Returns the new name.
+    fn move_out(&self, from: &Path, pid: u32) -> io::Result<PathBuf> {
+        let own = from.file_name().map_or_else(|| self.output.clone(), |name| self.output.with_file_name(name));
+        if own == self.output && self.replace_earlier(from)? {
+            return Ok(own);
+        }
+        move_to_first_free(from, iter::once(own).chain(self.numbered(pid)))
+    }
+
+    /// The names beside `output` with a process's number.
+    fn numbered(&self, pid: u32) -> impl Iterator<Item = PathBuf> {
+        let endings = iter::once(format!(".{pid}")).chain((2_u32..).map(move |number| format!(".{pid}.{number}")));
+        endings.map(|ending| {
             let mut name = self.output.clone().into_os_string();
             name.push(ending);
             PathBuf::from(name)
-        };
-        let first = iter::once(own.clone()).chain(iter::once(numbered(format!(".{pid}"))));
-        let later = (2_u32..).map(|number| numbered(format!(".{pid}.{number}")));
-        let is_free = |path: &PathBuf| match id(path) {
-            None => true,
-            there => *path == self.output && there == self.earlier,
-        };
-        first.chain(later).find(is_free).unwrap_or(own)
+        })
+    }
+
+    /// Puts the trace `from` in the place of the one that was there when the run began, and removes that, with the profile beside it. Returns whether it
+    /// was still there.
+    fn replace_earlier(&self, from: &Path) -> io::Result<bool> {
+        if self.earlier.is_none() || trace_at(&self.output) != self.earlier {
+            return Ok(false);
+        }
+        match moving::in_place_of(from, &self.output) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            moved => moved?,
+        }
+        self.remove_if_earlier(from)?;
+        Ok(true)
+    }
+
+    /// Removes the earlier trace, whose place was taken and which is called `path` now, and its profile. If `path` is another trace, another run has
+    /// replaced the earlier one in this very moment: that run's trace stays, with its process's number in the name.
+    fn remove_if_earlier(&self, path: &Path) -> io::Result<()> {
+        let is_removed = fs::symlink_metadata(path).is_err();
+        if is_removed || trace_at(path) == self.earlier {
+            let profile = self.earlier.map(|(_, pid)| profile_beside::path(&self.output, pid));
+            profile.iter().for_each(|profile| remove_profile(profile));
+            return if is_removed { Ok(()) } else { fs::remove_file(path) };
+        }
+        let pid = header(path, |header| header.pid).unwrap_or_default();
+        move_to_first_free(path, self.numbered(pid)).map(|_| ())
+    }
+}
+
+/// Moves a file to the first of the names that no file has. Returns the name.
+fn move_to_first_free(from: &Path, mut names: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
+    loop {
+        let Some(to) = names.next() else { return Err(io::ErrorKind::AlreadyExists.into()) };
+        match moving::to_free_name(from, &to) {
+            Ok(()) => return Ok(to),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 
@@ -142,8 +181,10 @@ fn header<T>(path: &Path, of: impl FnOnce(&Header<'_>) -> T) -> Option<T> {
     Header::read(&start).ok().map(|header| of(&header))
 }
 
-fn id(path: &Path) -> Option<FileId> {
-    fs::symlink_metadata(path).ok().map(|there| (there.dev(), there.ino()))
+/// The trace at `path`, and its process: a file system gives the number of a file that was removed to a new one.
+fn trace_at(path: &Path) -> Option<(FileId, u32)> {
+    let there = fs::symlink_metadata(path).ok()?;
+    Some(((there.dev(), there.ino()), header(path, |header| header.pid)?))
 }
 
 /// Whether process `pid` has a part of the file mapped.

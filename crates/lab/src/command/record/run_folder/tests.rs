@@ -51,3 +51,48 @@ fn of_two_runs_at_once_the_second_to_end_has_its_number_in_the_name() {
     assert_eq!((publish(&other), publish(&one)), (vec!["a".to_owned()], vec!["a.31".to_owned()]));
     assert_eq!(pid_at(&output), Some(32));
 }
+
+#[test]
+fn of_runs_that_end_at_the_same_moment_every_trace_stays() {
+    const N_RUNS: u32 = 8;
+    for round in 0..100 {
+        let scratch = ScratchFolder::new("runs-at-once").unwrap();
+        let output = scratch.path().join("a");
+        // In every second round there is a trace that all of them are to replace.
+        if round % 2 == 0 {
+            write(&output, 1);
+        }
+        let barrier = std::sync::Barrier::new(N_RUNS as usize);
+        std::thread::scope(|scope| {
+            for pid in 11..11 + N_RUNS {
+                let run = RunFolder::new(&output).unwrap();
+                write(&run.first(), pid);
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    let traces = run.traces().unwrap();
+                    barrier.wait();
+                    run.publish(traces).unwrap();
+                });
+            }
+        });
+        let mut pids: Vec<_> =
+            fs::read_dir(scratch.path()).unwrap().map(|entry| pid_at(&entry.unwrap().path())).collect();
+        pids.sort_unstable();
+        assert_eq!(pids, (11..11 + N_RUNS).map(Some).collect::<Vec<_>>(), "round {round}");
+    }
+}
+
+#[test]
+fn the_trace_of_another_run_that_was_faster_is_put_aside() {
+    let scratch = ScratchFolder::new("put-aside").unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    write(&at("a"), 11);
+    let run = RunFolder::new(&at("a")).unwrap();
+    // What an exchange with the other run's trace leaves.
+    write(&run.first(), 12);
+    run.remove_if_earlier(&run.first()).unwrap();
+    assert_eq!((pid_at(&at("a")), pid_at(&at("a.12"))), (Some(11), Some(12)));
+    fs::rename(at("a"), run.first()).unwrap();
+    run.remove_if_earlier(&run.first()).unwrap();
+    assert!(!run.first().exists() && !at("a.11").exists());
+}
