@@ -259,4 +259,11 @@ mod tests {
         let refused = |param| super::jobs(&options(&["tiny_hot", "-p", param])).is_err();
         assert!(refused("tiny_hot.opps=5") && refused("larson.ops=5") && refused("ops=5"));
     }
+
+    #[test]
+    fn a_workload_without_operations_or_threads_is_refused_unless_its_list_says_what_that_means() {
+        let accepted = |workload, param| super::jobs(&options(&[workload, "-p", param])).is_ok();
+        assert!(!accepted("tiny_hot", "tiny_hot.ops=0") && !accepted("larson", "larson.threads=0"));
+        assert!(accepted("burst_keep_every_20th", "burst_keep_every_20th.threads=0"));
+    }
 }

@@ -19,7 +19,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     shows: PrimaryFigure::Time,
     params: &[
         Param::fixed("size", 1024, "bytes; experiment A has 1024, 10240, 102400 and 512000"),
-        Param::scaled("ops", [10_000_000, 30_000_000, 100_000_000], "pairs of allocation and free"),
+        Param::scaled("ops", [10_000_000, 30_000_000, 100_000_000], "pairs of allocation and free").at_least_one(),
         Param::fixed("touch", 0, "1: write one byte to every OS page of the block"),
         AllocFreePair::PARAM,
     ],

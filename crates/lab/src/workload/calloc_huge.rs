@@ -18,7 +18,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "blocks that are used",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::fixed("ops", 1000, "pairs of calloc and free"),
+        Param::fixed("ops", 1000, "pairs of calloc and free").at_least_one(),
         Param::fixed("mib", 1024, "size in MiB"),
         Param::fixed(
             "max_ms",

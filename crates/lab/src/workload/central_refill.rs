@@ -19,8 +19,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "the allocator: the lists belong to the workload",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [4_000_000, 10_000_000, 60_000_000], "objects in total"),
-        Param::fixed("threads", 2, "threads"),
+        Param::scaled("ops", [4_000_000, 10_000_000, 60_000_000], "objects in total").at_least_one(),
+        Param::fixed("threads", 2, "threads").at_least_one(),
         Param::fixed("wanted", 32, "objects that a cache requests"),
         Param::fixed("batch", 1, "1: one lock for the whole refill; 0: one for each object"),
     ],

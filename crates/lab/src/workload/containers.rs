@@ -22,7 +22,7 @@ pub(crate) static STRINGS: Workload = Workload {
     models: "text that is built, joined, split and dropped",
     hides: "the allocator alone: copying is part of the time",
     shows: PrimaryFigure::Time,
-    params: &[Param::scaled("ops", [300_000, 1_000_000, 5_000_000], "sentences")],
+    params: &[Param::scaled("ops", [300_000, 1_000_000, 5_000_000], "sentences").at_least_one()],
     run: strings,
     run_on_null: None,
 };
@@ -33,7 +33,7 @@ pub(crate) static VECTORS: Workload = Workload {
     hides: "vectors that are created with the right capacity",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [2_000_000, 5_000_000, 30_000_000], "vectors"),
+        Param::scaled("ops", [2_000_000, 5_000_000, 30_000_000], "vectors").at_least_one(),
         Param::fixed("elements", 32, "elements of 8 bytes in each"),
     ],
     run: vectors,
@@ -45,7 +45,7 @@ pub(crate) static MAP: Workload = Workload {
     models: "a map with string keys that grows while keys are removed",
     hides: "the allocator alone: hashing is part of the time",
     shows: PrimaryFigure::Time,
-    params: &[Param::scaled("ops", [500_000, 1_500_000, 8_000_000], "insertions")],
+    params: &[Param::scaled("ops", [500_000, 1_500_000, 8_000_000], "insertions").at_least_one()],
     run: map,
     run_on_null: None,
 };

@@ -19,8 +19,8 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 
 const PARAMS: &[Param] = &[
-    Param::scaled("ops", [200_000, 600_000, 4_000_000], "blocks in total"),
-    Param::fixed("threads", 2, "threads"),
+    Param::scaled("ops", [200_000, 600_000, 4_000_000], "blocks in total").at_least_one(),
+    Param::fixed("threads", 2, "threads").at_least_one(),
     Param::fixed("size", 8, "bytes in a block"),
     Param::fixed("writes", 500, "writes to each block"),
 ];

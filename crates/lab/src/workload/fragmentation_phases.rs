@@ -20,7 +20,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("live_mib", [64, 128, 512], "live memory in MiB"),
-        Param::fixed("phases", 8, "size mixes, one after the other"),
+        Param::fixed("phases", 8, "size mixes, one after the other").at_least_one(),
         Param::fixed("keep_percent", 10, "percentage of old blocks that survive a phase"),
     ],
     run,

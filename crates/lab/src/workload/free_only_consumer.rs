@@ -23,7 +23,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "speed",
     shows: PrimaryFigure::Memory,
     params: &[
-        Param::scaled("ops", [2_000_000, 6_000_000, 60_000_000], "blocks in total"),
+        Param::scaled("ops", [2_000_000, 6_000_000, 60_000_000], "blocks in total").at_least_one(),
         Param::fixed("batch", 1000, "blocks per message"),
         Param::fixed("ahead", 64, "largest number of messages in flight"),
         Param::fixed("max", 1039, "largest size in bytes"),

@@ -22,7 +22,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     shows: PrimaryFigure::Memory,
     params: &[
         Param::scaled("burst_mib", [64, 256, 1024], "burst in MiB"),
-        Param::fixed("threads", 2, "threads that free it"),
+        Param::fixed("threads", 2, "threads that free it").at_least_one(),
         Param::fixed("max", 1039, "largest size in bytes"),
         Param::scaled("wait_ms", [3000, 5000, 5000], "time that the first thread waits in ms"),
         Param::fixed("then", 10_000, "blocks that it allocates after that"),

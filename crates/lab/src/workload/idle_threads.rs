@@ -23,7 +23,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "speed; 10 KiB of each thread are its stack",
     shows: PrimaryFigure::Memory,
     params: &[
-        Param::scaled("threads", [200, 1000, 1000], "threads"),
+        Param::scaled("threads", [200, 1000, 1000], "threads").at_least_one(),
         Param::fixed("burst_kib", 4096, "burst of each thread in KiB"),
         Param::scaled("wait_ms", [1500, 5000, 5000], "time asleep after the bursts in ms"),
     ],

@@ -18,7 +18,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "small blocks",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [30, 200, 1000], "blocks"),
+        Param::scaled("ops", [30, 200, 1000], "blocks").at_least_one(),
         Param::fixed("slots", 4, "largest number of live blocks"),
         Param::fixed("min_mib", 1, "smallest size in MiB"),
         Param::fixed("max_mib", 64, "largest size in MiB"),

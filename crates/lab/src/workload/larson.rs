@@ -26,10 +26,10 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "mostly remote frees, large blocks, blocks shared at the same time",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [10_000_000, 30_000_000, 150_000_000], "replacements in total"),
-        Param::fixed("threads", 2, "tables; each has one owner at a time"),
+        Param::scaled("ops", [10_000_000, 30_000_000, 150_000_000], "replacements in total").at_least_one(),
+        Param::fixed("threads", 2, "tables; each has one owner at a time").at_least_one(),
         Param::fixed("slots", 5000, "blocks in a table"),
-        Param::fixed("rounds", 100, "replacements by one owner, as a multiple of the slots"),
+        Param::fixed("rounds", 100, "replacements by one owner, as a multiple of the slots").at_least_one(),
         Param::fixed("min", 8, "smallest size in bytes"),
         Param::fixed("max", 1000, "largest size in bytes"),
         cpp_heap::PARAM,

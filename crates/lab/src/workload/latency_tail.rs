@@ -23,7 +23,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "throughput: reading the clock costs more than most allocations",
     shows: PrimaryFigure::Latency,
     params: &[
-        Param::scaled("ops", [1_000_000, 6_000_000, 40_000_000], "replacements: a free and a malloc, timed one by one"),
+        Param::scaled("ops", [1_000_000, 6_000_000, 40_000_000], "replacements: a free and a malloc, timed one by one")
+            .at_least_one(),
         Param::fixed("slots", 20_000, "largest number of live blocks"),
         Param::fixed("large_every", 1000, "one in this many blocks has up to 256 KiB"),
         LatencyTail::PARAM,

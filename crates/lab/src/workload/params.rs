@@ -20,6 +20,8 @@ pub(crate) struct Param {
     pub(crate) name: &'static str,
     /// Values at the three scales.
     pub(crate) values: [u64; 3],
+    /// The smallest value that means anything.
+    pub(crate) least: u64,
     /// What it means, with its unit.
     pub(crate) help: &'static str,
 }
@@ -27,12 +29,17 @@ pub(crate) struct Param {
 impl Param {
     /// A parameter that is the same at every scale.
     pub(crate) const fn fixed(name: &'static str, value: u64, help: &'static str) -> Self {
-        Self { name, values: [value; 3], help }
+        Self { name, values: [value; 3], least: 0, help }
     }
 
     /// A parameter with a value for quick, normal and full runs.
     pub(crate) const fn scaled(name: &'static str, values: [u64; 3], help: &'static str) -> Self {
-        Self { name, values, help }
+        Self { name, values, least: 0, help }
+    }
+
+    /// The same parameter, of which 0 is refused: without operations or threads there is nothing to measure.
+    pub(crate) const fn at_least_one(self) -> Self {
+        Self { least: 1, ..self }
     }
 }
 
@@ -44,7 +51,7 @@ impl Params {
     /// The defaults at `scale`, overridden by `given` (`name=value`).
     ///
     /// # Errors
-    /// A name is not one of the workload's parameters, or a value is not a number.
+    /// A name is not one of the workload's parameters, or a value is not a number or less than the parameter's least.
     pub(crate) fn resolve(specs: &'static [Param], scale: Scale, given: &[String]) -> Result<Self> {
         let mut values: BTreeMap<_, _> = specs.iter().map(|spec| (spec.name, spec.values[scale as usize])).collect();
         for text in given {
@@ -58,6 +65,9 @@ impl Params {
                 .replace('_', "")
                 .parse()
                 .with_context(|| format!("parameter {name}: '{value}' is not a whole number"))?;
+            if value < spec.least {
+                bail!("parameter {name}: {value} is too few; it takes {} or more", spec.least);
+            }
             values.insert(spec.name, value);
         }
         Ok(Self(values))

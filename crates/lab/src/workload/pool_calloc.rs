@@ -19,8 +19,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
     shows: PrimaryFigure::Time,
     params: &[
         Param::fixed("block", 1024, "bytes per block"),
-        Param::fixed("calls", 1024, "blocks in a group"),
-        Param::scaled("rounds", [500, 4000, 20_000], "times a group is allocated and freed"),
+        Param::fixed("calls", 1024, "blocks in a group").at_least_one(),
+        Param::scaled("rounds", [500, 4000, 20_000], "times a group is allocated and freed").at_least_one(),
         Param::fixed("front", 0, calloc_front_end::HELP),
         Param::fixed("oversize", 0, "1: every second request is twice as large"),
     ],

@@ -23,8 +23,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "threads that free their own blocks",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [2_000_000, 10_000_000, 60_000_000], "blocks in total"),
-        Param::fixed("pairs", 1, "pairs of producer and consumer"),
+        Param::scaled("ops", [2_000_000, 10_000_000, 60_000_000], "blocks in total").at_least_one(),
+        Param::fixed("pairs", 1, "pairs of producer and consumer").at_least_one(),
         Param::fixed("batch", 256, "blocks per message"),
         Param::fixed("ahead", 16, "largest number of messages in flight"),
         Param::fixed("min", 16, "smallest size in bytes"),

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs};
 
-const PARAMS: &[Param] = &[Param::scaled("ops", [1, 2, 8], "runs of the job")];
+const PARAMS: &[Param] = &[Param::scaled("ops", [1, 2, 8], "runs of the job").at_least_one()];
 
 const HIDES: &str = "what the program does over hours, and with other data";
 

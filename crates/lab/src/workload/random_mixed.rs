@@ -20,7 +20,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "threads, large blocks, memory after the load",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [5_000_000, 20_000_000, 100_000_000], "operations"),
+        Param::scaled("ops", [5_000_000, 20_000_000, 100_000_000], "operations").at_least_one(),
         Param::fixed("slots", 400, "largest number of live blocks"),
         Param::fixed("min", 16, "smallest size in bytes"),
         Param::fixed("mask", 0x3FF, "bits of the random number that is added to it"),

@@ -20,7 +20,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     params: &[
         Param::fixed("limit", 47_000_000, "grow until this many bytes"),
         Param::fixed("start", 29, "first size in bytes"),
-        Param::scaled("repeats", [1, 1, 5], "buffers that grow one after the other"),
+        Param::scaled("repeats", [1, 1, 5], "buffers that grow one after the other").at_least_one(),
         Param::fixed("neighbours", 0, "1: a small block is allocated at every step"),
     ],
     run,

@@ -50,7 +50,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             Touch::All as u64,
             "what is written into a block: 0 nothing, 1 its first byte, 2 all of it",
         ),
-        Param::fixed("ops", 1, "times that the trace is repeated"),
+        Param::fixed("ops", 1, "times that the trace is repeated").at_least_one(),
     ],
     run: |params, meter| {
         let path = plan_path(params.get("plan"));

@@ -31,7 +31,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
             [160, 512, 512],
             "address space in MiB beyond what is mapped at the start; 0: no limit",
         ),
-        Param::fixed("phases", 6, "size mixes, one after the other"),
+        Param::fixed("phases", 6, "size mixes, one after the other").at_least_one(),
         Param::fixed("random", 0, "1: a random entry is evicted, not the oldest"),
     ],
     run,

@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     models: "an empty program that is started again and again, as shells and build tools do",
     hides: "everything after the first allocations",
     shows: PrimaryFigure::Time,
-    params: &[Param::scaled("ops", [60, 500, 2000], "processes")],
+    params: &[Param::scaled("ops", [60, 500, 2000], "processes").at_least_one()],
     run,
     run_on_null: None,
 };

@@ -19,7 +19,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "threads that live long",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [5000, 15_000, 100_000], "threads, four at a time"),
+        Param::scaled("ops", [5000, 15_000, 100_000], "threads, four at a time").at_least_one(),
         Param::fixed("blocks", 100, "blocks that each thread allocates and frees"),
         Param::fixed("max", 1000, "largest size in bytes"),
     ],

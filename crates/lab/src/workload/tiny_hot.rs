@@ -17,7 +17,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "everything but the fast path",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("ops", [8_000_000, 60_000_000, 300_000_000], "pairs of allocation and free"),
+        Param::scaled("ops", [8_000_000, 60_000_000, 300_000_000], "pairs of allocation and free").at_least_one(),
         Param::fixed("batch", 100, "largest number of live blocks"),
         Param::fixed("largest", 128, "largest size in bytes"),
     ],

@@ -19,8 +19,8 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "threads, other sizes",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::scaled("calls", [128_000, 512_000, 5_120_000], "callocs in total"),
-        Param::fixed("clients", 10, "clients"),
+        Param::scaled("calls", [128_000, 512_000, 5_120_000], "callocs in total").at_least_one(),
+        Param::fixed("clients", 10, "clients").at_least_one(),
         Param::fixed("blocks", 256, "buffers per client"),
         Param::fixed("size", 4096, "bytes per buffer"),
         Param::fixed("front", 0, calloc_front_end::HELP),

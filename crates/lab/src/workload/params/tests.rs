@@ -1,6 +1,7 @@
 use super::*;
 
-static SPECS: [Param; 2] = [Param::fixed("slots", 400, "slots"), Param::scaled("ops", [1, 2, 3], "operations")];
+static SPECS: [Param; 2] =
+    [Param::fixed("slots", 400, "slots"), Param::scaled("ops", [1, 2, 3], "operations").at_least_one()];
 
 #[test]
 fn defaults_follow_the_scale() {
@@ -21,4 +22,11 @@ fn a_wrong_parameter_names_those_there_are() {
     assert!(text("opps=3").contains("slots, ops"));
     assert!(text("ops=many").contains("'many' is not a whole number"));
     assert!(text("ops").contains("name=value"));
+}
+
+#[test]
+fn zero_is_refused_where_nothing_could_be_measured() {
+    let resolved = |given: &str| Params::resolve(&SPECS, Scale::Quick, &[given.into()]);
+    assert_eq!(resolved("ops=0").err().unwrap().to_string(), "parameter ops: 0 is too few; it takes 1 or more");
+    assert_eq!((resolved("ops=1").unwrap().get("ops"), resolved("slots=0").unwrap().get("slots")), (1, 0));
 }

@@ -21,7 +21,7 @@ use anyhow::{Context, Result};
 use std::process::{Command, ExitCode};
 
 const PARAMS: &[Param] = &[
-    Param::scaled("ops", [2, 8, 40], "times that the trace is repeated"),
+    Param::scaled("ops", [2, 8, 40], "times that the trace is repeated").at_least_one(),
     Param::fixed("touch", 2, "what is written into a block: 0 nothing, 1 its first byte, 2 all of it"),
 ];
 
