@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/freestone-alloc/freestone/go/internal/raw"
 	"github.com/freestone-alloc/freestone/go/tlsf"
 )
 
@@ -179,5 +180,35 @@ func TestASearchOfAListThatIsARingEnds(t *testing.T) {
 	wantError(t, h.Check(), tlsf.ErrCorrupted)
 	if h.Stats().LargestFree != 4112 {
 		t.Fatal(h.Stats())
+	}
+}
+
+func TestABlockThatCannotBeFreedStaysWhenItOutgrowsItsShard(t *testing.T) {
+	mem := alignedRegion(1<<13, 1<<13)
+	s, err := tlsf.NewSharded(mem, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var shards [2][][]byte // three blocks fit into each
+	for range 6 {
+		b := mustAlloc(t, s, 1200)
+		k := (raw.Address(b) - raw.Address(mem)) >> 12
+		shards[k] = append(shards[k], b)
+	}
+	if err := errors.Join(s.Free(shards[0][0]), s.Free(shards[1][0]), s.Free(shards[1][1])); err != nil {
+		t.Fatal(err)
+	}
+	b := shards[0][1]
+	copy(b, "contents")
+	for k := range shards[0][0] { // its links and its size, which lie in front of b
+		shards[0][0][k] = 0xff
+	}
+	before := len(s.Leaks())
+	for range 2 {
+		moved, err := s.Realloc(b, 2000)
+		wantError(t, err, tlsf.ErrCorrupted)
+		if moved != nil || string(b[:8]) != "contents" || len(s.Leaks()) != before {
+			t.Fatalf("a block of %d bytes, %q, %d blocks in use, %d before", len(moved), b[:8], len(s.Leaks()), before)
+		}
 	}
 }

@@ -179,7 +179,9 @@ func (s *Sharded) ReallocAligned(b []byte, n, align int) ([]byte, error) {
 			return nil, err
 		}
 		copy(moved[:cap(moved)], b[:cap(b)])
-		err = s.Free(b)
+		if err = s.Free(b); err != nil {
+			return nil, errors.Join(err, s.Free(moved))
+		}
 	}
 	s.waiters.wake()
 	return moved, err
