@@ -14,7 +14,7 @@ import "errors"
 //
 // # Complexity
 //
-// O(1), and a copy of the contents when the block moves.
+// O(1); when the block moves, that of Alloc, and a copy of the contents.
 func (h *Heap) Realloc(b []byte, n int) ([]byte, error) {
 	return h.ReallocAligned(b, n, granule)
 }

@@ -143,7 +143,8 @@ class heap : public detail::handle<freestone_heap_t, detail::end_heap> {
     }
 };
 
-/* A TLSF heap in memory of the caller: a bounded number of instructions a call. One thread at a time may use it. */
+/* A TLSF heap in memory of the caller: allocating and freeing take a bounded number of instructions, except for a request that neither a list above its own
+ * nor the top can serve, and a free that is refused (freestone_tlsf.h). One thread at a time may use it. */
 class tlsf : public detail::handle<freestone_tlsf_t, detail::end_tlsf> {
   public:
     /* A heap in the `bytes` at `memory`, both multiples of 16; empty if they are refused, and `*why` says why. */

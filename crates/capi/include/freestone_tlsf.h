@@ -17,9 +17,12 @@ extern "C" {
 #endif
 
 /*
- * A heap over memory that you provide, whose calls take a bounded number of instructions: for an audio callback, a control loop, a game
- * frame. It makes no system calls. A block in use costs 8 bytes; the heap itself takes FREESTONE_TLSF_CONTROL_BYTES at most, at the
- * start of its memory. docs/tlsf.md explains how it works.
+ * A heap over memory that you provide, where allocating and freeing take a bounded number of instructions: for an audio callback, a control loop, a
+ * game frame. Two steps take time that depends on the number of blocks. If neither a list above its own nor the top can serve a request, the heap looks
+ * through the request's own list, as a last resort. And if a block to be freed or resized is refused, the heap looks for what is wrong.
+ *
+ * The heap makes no system calls. A block in use costs 8 bytes; the heap itself takes FREESTONE_TLSF_CONTROL_BYTES at most, at the start of its memory.
+ * docs/tlsf.md explains how it works.
  *
  * One thread at a time may use a heap; different threads may use different heaps at once.
  */
@@ -111,7 +114,7 @@ void *freestone_tlsf_aligned_alloc(freestone_tlsf_t *heap, size_t align, size_t 
 
 /*
  * Resizes a block to `size` bytes, in place if possible, aligned to 16, and keeps its contents up to the smaller size. A `block` of NULL allocates.
- * NULL if that is refused, also for a `size` of 0: the block is unchanged.
+ * NULL if that is refused, also for a `size` of 0: the block is unchanged. A block that moves is copied, in time proportional to its bytes.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_ALLOC_SIZE(3) FREESTONE_ATTR_NONNULL(1)
 void *freestone_tlsf_realloc(freestone_tlsf_t *heap, void *block, size_t size) FREESTONE_NOTHROW;
