@@ -84,6 +84,18 @@ fn every_call_of_the_family_is_in_the_trace_with_size_alignment_and_result() {
 }
 
 #[test]
+fn of_an_explicit_heap_only_frees_are_recorded() {
+    let path = trace("explicit_heap");
+    let output = run("explicit_heap", &path);
+    assert!(output.status.success());
+    let said = String::from_utf8(output.stdout).expect("two addresses");
+    let blocks: Vec<u64> = said.split_whitespace().map(|block| block.parse().expect("an address")).collect();
+    let (events, _) = events(&path);
+    assert!(allocated(&events, 12329).is_empty() && allocated(&events, 12331).is_empty());
+    assert_eq!([n_freed(&events, blocks[0]), n_freed(&events, blocks[1])], [1, 0], "blocks: {said}");
+}
+
+#[test]
 fn the_sequence_orders_what_threads_pass_to_each_other() {
     let path = trace("passing");
     assert!(run("passing", &path).status.success());

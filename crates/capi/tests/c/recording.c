@@ -28,6 +28,16 @@ static void calls(void) {
     free(NULL);
 }
 
+/* The second block of an explicit heap ends with the heap. */
+static void explicit_heap(void) {
+    freestone_heap_t *heap = freestone_heap_new();
+    void *freed = freestone_heap_malloc(heap, 12329), *kept = freestone_heap_malloc(heap, 12331);
+    if (!freed || !kept) abort();
+    printf("%ju %ju\n", (uintmax_t)(uintptr_t)freed, (uintmax_t)(uintptr_t)kept);
+    if (freestone_heap_free(heap, freed) != FREESTONE_OK) abort();
+    freestone_heap_delete(heap);
+}
+
 static void *passed[N];
 static pthread_barrier_t barrier;
 
@@ -163,8 +173,8 @@ static void signals(void) {
 int main(int argc, char **argv) {
     const char *part = argc > 1 ? argv[1] : "";
     struct { const char *name; void (*run)(void); } parts[] = {
-        {"calls", calls}, {"passing", passing}, {"threads", threads}, {"short_stack", short_stack}, {"forks", forks}, {"callback", callback},
-        {"killed", killed}, {"many", many}, {"signals", signals},
+        {"calls", calls}, {"explicit_heap", explicit_heap}, {"passing", passing}, {"threads", threads}, {"short_stack", short_stack},
+        {"forks", forks}, {"callback", callback}, {"killed", killed}, {"many", many}, {"signals", signals},
     };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strcmp(part, parts[i].name) == 0) return parts[i].run(), 0;

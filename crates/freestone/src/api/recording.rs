@@ -3,8 +3,8 @@
 //! The slow paths come here first ([`recorded`]), and pass what is to be done. That takes the same way as in a thread that is not recorded, with
 //! the thread's real heap (`thread::recorded`).
 //!
-//! Not recorded are explicit heaps, what a thread does after its heap has ended, what a signal handler or the callback for memory pressure does while its thread is in the
-//! allocator, and questions for a block's size.
+//! Not recorded are allocations from explicit heaps and the ends of these, what a thread does after its heap has ended, what a signal handler or the
+//! callback for memory pressure does while its thread is in the allocator, and questions for a block's size.
 
 use crate::api::local_heap::with_heap;
 use crate::api::process::PROCESS;
