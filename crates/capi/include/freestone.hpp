@@ -150,9 +150,9 @@ class tlsf : public detail::handle<freestone_tlsf_t, detail::end_tlsf> {
     /* A heap in the `bytes` at `memory`, both multiples of 16; empty if they are refused, and `*why` says why. */
     tlsf(void *memory, std::size_t bytes, error *why = nullptr) noexcept : handle(freestone_tlsf_new(memory, bytes, why)) {}
 
-    /* Adds the `bytes` at `start`. */
+    /* Adds the `bytes` at `start`. An empty handle has room for no region: FREESTONE_TLSF_TOO_MANY_REGIONS. */
     [[nodiscard]] code add_region(void *start, std::size_t bytes) noexcept {
-        return freestone_tlsf_add_region(get(), start, bytes);
+        return *this ? freestone_tlsf_add_region(get(), start, bytes) : FREESTONE_TLSF_TOO_MANY_REGIONS;
     }
 
     /* A block, or nullptr if no free block is large enough. `align` is a power of two. A size of 0 gets a block, too. */

@@ -114,7 +114,11 @@ static void handles() {
     EXPECT(!freestone::heap("no such level", 0, &why) && why.code == FREESTONE_NO_SUCH_LEVEL && freestone::heap("checks"));
     EXPECT(!freestone::tlsf(memory + 1, 4096, &why) && why.code == FREESTONE_TLSF_REGION_MISALIGNED);
     freestone::tlsf tlsf(memory, sizeof memory / 2);
-    EXPECT(tlsf.add_region(memory + sizeof memory / 2, sizeof memory / 2) == FREESTONE_OK);
+    freestone::tlsf filled = std::move(tlsf);
+    char *rest = memory + sizeof memory / 2;
+    EXPECT(!tlsf && tlsf.add_region(rest, sizeof memory / 2) == FREESTONE_TLSF_TOO_MANY_REGIONS && !tlsf.check());
+    tlsf = std::move(filled);
+    EXPECT(tlsf.add_region(rest, sizeof memory / 2) == FREESTONE_OK);
     void *block = tlsf.allocate(100);
     /* Hidden: the compiler knows what frees a block, and would refuse the second free. */
     void *volatile again = block;
