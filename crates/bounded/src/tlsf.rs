@@ -7,8 +7,8 @@
 //!  ^ the handle
 //! ```
 //!
-//! The control structure lies at the start of the caller's memory, so nothing is allocated anywhere. A call that is refused returns null or a code,
-//! and changes nothing but the last error.
+//! The control structure lies at the start of the caller's memory, so nothing is allocated anywhere. No region overlaps it. A call that is refused
+//! returns null or a code, and changes nothing but the last error.
 //!
 //! # Safety
 //! Every function's contract begins with that of a **live handle**: `freestone_tlsf_new` returned it, `freestone_tlsf_delete` has not
@@ -48,6 +48,15 @@ impl Control {
     unsafe fn of<'a>(handle: *mut Self) -> &'a mut Self {
         // SAFETY: `freestone_tlsf_new` wrote a `Control` where a live handle points, and no other call is using it.
         unsafe { &mut *handle }
+    }
+
+    /// Refuses the `bytes` at `start` as a region if they overlap this structure, which lies in the memory that the caller has.
+    fn check_outside(&self, start: NonNull<u8>, bytes: usize) -> Result<(), Error> {
+        let (address, own) = (start.addr().get(), ptr::from_ref(self).addr());
+        if address < own + CONTROL_BYTES && own < address.saturating_add(bytes) {
+            return Err(Error::RegionOverlaps { address, other: own });
+        }
+        Ok(())
     }
 
     /// Stores why a call was refused. Returns the code.
@@ -144,8 +153,10 @@ pub unsafe extern "C" fn freestone_tlsf_add_region(heap: *mut Control, start: *m
     let Some(start) = NonNull::new(start.cast()) else {
         return control.refuse(Error::RegionMisaligned { address: 0, bytes });
     };
-    // SAFETY: the region is the heap's alone from now on (this function's contract).
-    let result = unsafe { control.heap.add_region_at(start, bytes) };
+    let result = control.check_outside(start, bytes).and_then(|()| {
+        // SAFETY: the region is the heap's alone from now on (this function's contract).
+        unsafe { control.heap.add_region_at(start, bytes) }
+    });
     control.code(result)
 }
 
@@ -164,8 +175,11 @@ pub unsafe extern "C" fn freestone_tlsf_grow_region(heap: *mut Control, start: *
     // SAFETY: the handle is live.
     let control = unsafe { Control::of(heap) };
     let Some(start) = region_start(heap, start) else { return control.refuse(Error::NoSuchRegion { address: 0 }) };
-    // SAFETY: what lies behind the region is the heap's alone from now on (this function's contract).
-    let result = unsafe { control.heap.grow_region(start, bytes) };
+    let longer = control.heap.bytes_of_region(start).map(|old| old.saturating_add(bytes));
+    let result = longer.and_then(|longer| control.check_outside(start, longer)).and_then(|()| {
+        // SAFETY: what lies behind the region is the heap's alone from now on (this function's contract).
+        unsafe { control.heap.grow_region(start, bytes) }
+    });
     control.code(result)
 }
 

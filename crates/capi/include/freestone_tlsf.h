@@ -36,7 +36,7 @@ enum {
     FREESTONE_TLSF_REGION_MISALIGNED = 1, /* the region at `address` of `bytes`: start or length is not a multiple of 16 */
     FREESTONE_TLSF_REGION_TOO_SMALL = 2,  /* `bytes`, where `limit` are needed */
     FREESTONE_TLSF_REGION_TOO_LARGE = 3,  /* `bytes`, where `limit` is the most */
-    FREESTONE_TLSF_REGION_OVERLAPS = 4,   /* the region at `address` overlaps the heap's region at `block` */
+    FREESTONE_TLSF_REGION_OVERLAPS = 4,   /* the region at `address` overlaps the heap's region, or the heap itself, at `block` */
     FREESTONE_TLSF_TOO_MANY_REGIONS = 5,  /* the heap has its `limit` regions */
     FREESTONE_TLSF_NO_SUCH_REGION = 6,    /* no region starts at `address` */
     FREESTONE_TLSF_REGION_IN_USE = 7,     /* `block` of `bytes` is in use in it */
@@ -65,7 +65,8 @@ freestone_tlsf_t *freestone_tlsf_new(void *memory, size_t bytes, freestone_error
 void freestone_tlsf_delete(freestone_tlsf_t *heap) FREESTONE_NOTHROW;
 
 /*
- * Adds the `bytes` at `start` to the heap. Blocks of two regions never merge, even if the regions touch. Returns a code.
+ * Adds the `bytes` at `start` to the heap. Blocks of two regions never merge, even if the regions touch. Returns a code:
+ * FREESTONE_TLSF_REGION_OVERLAPS if some of it belongs to a region or is the heap's control structure.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 freestone_code_t freestone_tlsf_add_region(freestone_tlsf_t *heap, void *start, size_t bytes) FREESTONE_NOTHROW;
@@ -78,7 +79,8 @@ FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 freestone_code_t freestone_tlsf_grow_region(freestone_tlsf_t *heap, void *start, size_t bytes) FREESTONE_NOTHROW;
 
 /*
- * Removes the region that starts at `start`, if no block in it is in use. The heap's control structure stays where it is. Returns a code.
+ * Removes the region that starts at `start`, if no block in it is in use. Returns a code. The heap's control structure stays where it is: the first
+ * region can be added again from FREESTONE_TLSF_CONTROL_BYTES behind it.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 freestone_code_t freestone_tlsf_remove_region(freestone_tlsf_t *heap, void *start) FREESTONE_NOTHROW;

@@ -21,6 +21,11 @@ fn regions_are_added_grown_and_removed_and_bad_ones_are_refused() {
 }
 
 #[test]
+fn no_region_overlaps_the_heaps_control_structure() {
+    run_everywhere("tlsf.c", "own_memory");
+}
+
+#[test]
 fn every_bad_input_is_refused_with_code_and_block_and_changes_nothing() {
     run_everywhere("tlsf.c", "refusals");
 }

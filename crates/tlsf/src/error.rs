@@ -51,7 +51,7 @@ pub enum Error {
     RegionOverlaps {
         /// Start of the refused region.
         address: usize,
-        /// Start of the region it overlaps.
+        /// Start of what it overlaps: a region, or in C the heap's control structure.
         other: usize,
     },
     /// The heap has as many regions as its type allows: the parameter `REGIONS`.
@@ -148,7 +148,7 @@ impl fmt::Display for Error {
             Self::RegionOverlaps { address, other } => {
                 write!(
                     out,
-                    "region at {address:#x} overlaps the region at {other:#x} of this heap: give each region memory of its own"
+                    "region at {address:#x} overlaps what this heap has at {other:#x}: give each region memory of its own"
                 )
             }
             Self::TooManyRegions { most } => {

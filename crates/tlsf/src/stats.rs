@@ -1,11 +1,14 @@
 //! What a heap holds, counted on request.
 //!
-//! Nothing is counted while allocating: a counter would cost every call, and a walk is always right. Cost: linear in the blocks.
+//! Nothing is counted while allocating: a counter would cost every call, and a walk is always right. Cost: linear in the blocks; for the lengths of
+//! regions, in the regions.
 
 use crate::block_size::HEADER_BYTES;
+use crate::error::Error;
 use crate::policy::Policy;
-use crate::region::REGION_OVERHEAD_BYTES;
+use crate::region::{REGION_OVERHEAD_BYTES, Region};
 use crate::tlsf::Tlsf;
+use core::ptr::NonNull;
 
 /// What a heap holds at one moment. `used_bytes + overhead_bytes + free_bytes == region_bytes`, unless a header was overwritten.
 ///
@@ -80,6 +83,46 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
             stats.fragmentation_permille = (outside * 1000).checked_div(stats.free_bytes as u64).unwrap_or(0) as usize;
         }
         stats
+    }
+
+    /// The length in bytes of all regions together.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// let mut heap = freestone_tlsf::Tlsf::new();
+    /// let (front, back) = memory.0.split_at_mut(1024);
+    /// heap.add_region(front)?;
+    /// heap.add_region(back)?;
+    /// assert_eq!(heap.region_bytes(), 4096);
+    /// # Ok::<(), freestone_tlsf::Error>(())
+    /// ```
+    #[must_use]
+    pub fn region_bytes(&self) -> usize {
+        self.regions.iter().map(Region::bytes).sum()
+    }
+
+    /// The length in bytes of the region that starts at `start`.
+    ///
+    /// ```
+    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
+    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
+    /// use core::ptr::NonNull;
+    /// use freestone_tlsf::{Error, Tlsf};
+    ///
+    /// let start: NonNull<u8> = NonNull::from(&mut memory.0).cast();
+    /// let mut heap = Tlsf::new();
+    /// assert_eq!(heap.bytes_of_region(start), Err(Error::NoSuchRegion { address: start.addr().get() }));
+    /// // SAFETY: only the heap uses the memory.
+    /// unsafe { heap.add_region_at(start, 1024)? };
+    /// assert_eq!(heap.bytes_of_region(start), Ok(1024));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NoSuchRegion`].
+    pub fn bytes_of_region(&self, start: NonNull<u8>) -> Result<usize, Error> {
+        self.regions.starting_at(start.addr().get()).map(|region| region.bytes())
     }
 }
 

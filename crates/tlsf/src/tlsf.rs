@@ -286,23 +286,6 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         Ok(())
     }
 
-    /// The length in bytes of all regions together.
-    ///
-    /// ```
-    /// # #[repr(align(16))] struct Memory([core::mem::MaybeUninit<u8>; 4096]);
-    /// # let mut memory = Memory([core::mem::MaybeUninit::uninit(); 4096]);
-    /// let mut heap = freestone_tlsf::Tlsf::new();
-    /// let (front, back) = memory.0.split_at_mut(1024);
-    /// heap.add_region(front)?;
-    /// heap.add_region(back)?;
-    /// assert_eq!(heap.region_bytes(), 4096);
-    /// # Ok::<(), freestone_tlsf::Error>(())
-    /// ```
-    #[must_use]
-    pub fn region_bytes(&self) -> usize {
-        self.regions.iter().map(Region::bytes).sum()
-    }
-
     /// Whether `address` lies in a region of this heap.
     ///
     /// ```

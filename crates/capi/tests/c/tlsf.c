@@ -124,6 +124,28 @@ static void regions(void) {
     EXPECT(freestone_tlsf_free(heap, large) == 0 && stats_of(heap).n_free_blocks == 1);
 }
 
+/* The heap's control structure is in no region, whichever memory is offered and whichever regions there are. */
+static void own_memory(void) {
+    unsigned char *own = memory + BYTES, *before = own - 4096;
+    freestone_tlsf_t *heap = freestone_tlsf_new(own, BYTES, NULL);
+    EXPECT(heap);
+    const struct { unsigned char *start; size_t bytes; } offered[] = {
+        {own, 8192}, {own + 1024, 1024}, {own - 1024, 1040}, {before, 4096 + BYTES}, {own, BYTES}, {own - 16, SIZE_MAX - 15},
+    };
+    EXPECT(freestone_tlsf_add_region(heap, before - 4096, 2048) == 0);
+    for (int is_alone = 0; is_alone < 2; is_alone++) {
+        if (is_alone) EXPECT(freestone_tlsf_remove_region(heap, own) == 0);
+        for (size_t i = 0; i < sizeof offered / sizeof *offered; i++)
+            REFUSED(heap, EXPECT(freestone_tlsf_add_region(heap, offered[i].start, offered[i].bytes) != 0), FREESTONE_TLSF_REGION_OVERLAPS, own);
+        EXPECT(freestone_tlsf_add_region(heap, before, 2048) == 0);
+        REFUSED(heap, EXPECT(freestone_tlsf_grow_region(heap, before, 2064) != 0), FREESTONE_TLSF_REGION_OVERLAPS, own);
+        REFUSED(heap, EXPECT(freestone_tlsf_grow_region(heap, before, BYTES) != 0), FREESTONE_TLSF_REGION_OVERLAPS, own);
+        EXPECT(freestone_tlsf_grow_region(heap, before, 2048) == 0 && freestone_tlsf_remove_region(heap, before) == 0);
+    }
+    enum { REST = BYTES - FREESTONE_TLSF_CONTROL_BYTES };
+    EXPECT(freestone_tlsf_add_region(heap, own + FREESTONE_TLSF_CONTROL_BYTES, REST) == 0 && stats_of(heap).region_bytes == REST + 2048);
+}
+
 static void refusals(void) {
     freestone_tlsf_t *heap = made();
     char *first = freestone_tlsf_malloc(heap, 104), *second = freestone_tlsf_malloc(heap, 104);
@@ -212,6 +234,7 @@ int main(int count_of_words, char **words) {
     if (!strcmp(words[1], "random")) random_blocks();
     else if (!strcmp(words[1], "walk")) walk();
     else if (!strcmp(words[1], "regions")) regions();
+    else if (!strcmp(words[1], "own_memory")) own_memory();
     else if (!strcmp(words[1], "refusals")) refusals();
     else if (!strcmp(words[1], "sentences")) sentences();
     else return 2;
