@@ -69,8 +69,10 @@ fn take_own<O: Os>(own: Own<'_, O>, block: FreeBlock, filled: &mut Filled) {
             report(own, Misuse::DoubleFree { block_bytes: block_bytes(class) }, block.address());
         }
         None => {
-            filled.put(own, block);
+            filled.add(own, block);
+            // Before the bin may be flushed: what is counted is the first block of it.
             sampling::count_put(own, class);
+            filled.look_if_due(own);
         }
     }
 }
@@ -104,12 +106,22 @@ struct Filled {
 impl Filled {
     const NONE: Self = Self { classes: 0, n_left: LOOK_AFTER };
 
-    /// Puts a block into its bin.
+    /// Puts a block into its bin, and looks at the bins now and then.
     #[inline(always)]
     fn put<O: Os>(&mut self, own: Own<'_, O>, block: FreeBlock) {
+        self.add(own, block);
+        self.look_if_due(own);
+    }
+
+    #[inline(always)]
+    fn add<O: Os>(&mut self, own: Own<'_, O>, block: FreeBlock) {
         self.classes |= 1 << (block.class() % 64);
         own.bins().put(block);
         self.n_left -= 1;
+    }
+
+    #[inline(always)]
+    fn look_if_due<O: Os>(&mut self, own: Own<'_, O>) {
         if self.n_left == 0 {
             self.look(own);
         }

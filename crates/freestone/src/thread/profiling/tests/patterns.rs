@@ -55,3 +55,24 @@ fn every_place_of_a_pattern_is_sampled_as_often_as_any_other() {
         }
     }
 }
+
+#[test]
+fn blocks_that_other_threads_free_are_sampled_as_often_and_are_in_no_wrong_place() {
+    let (n, rounds) = if cfg!(miri) { (300, 2) } else { (1000, 300) };
+    for (size, interval) in [(4096, 1 << 14), (8000, 1 << 16)] {
+        let world = world(interval, "default", size as u64);
+        let (owner, other) = (world.heap(), world.heap());
+        let block_bytes = crate::size_class::block_bytes(crate::size_class::class_of(size));
+        for _ in 0..rounds {
+            let blocks: Vec<_> = (0..n).map(|_| allocate_hot(owner, size)).collect();
+            blocks.into_iter().for_each(|block| free(other, block));
+            crate::thread::route::send_all(other);
+        }
+        world.check().unwrap();
+        let since_start = estimates(&world).1;
+        assert!(
+            is_near(since_start, (n * rounds * block_bytes) as f64, block_bytes, interval),
+            "{size}: {since_start}"
+        );
+    }
+}
