@@ -301,7 +301,7 @@ impl<O: Os> PageHeap<O> {
 
     /// Wakes the background thread if it sleeps until there is something to do, other than by a free that makes memory dirty.
     pub(crate) fn wake_for_work(&self) {
-        self.watch.wake_for_dirty();
+        self.watch.wake_for_work();
     }
 
     /// Wakes the background thread.

@@ -56,6 +56,15 @@ impl Watch {
         }
     }
 
+    /// Has the background thread look for work once more before it sleeps, or wakes it if it sleeps until there is something to do.
+    pub(super) fn wake_for_work(&self) {
+        // The kernel reads the count after the sleeper has set the flag: so the sleeper sees this, or the line below sees the flag.
+        self.wakes.fetch_add(1, Ordering::SeqCst);
+        if self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::Relaxed) {
+            Futex::wake_one(&self.wakes);
+        }
+    }
+
     /// Purges that ended while a thread waited for that.
     pub(super) fn purges(&self) -> u32 {
         self.purges.load(Ordering::Relaxed)

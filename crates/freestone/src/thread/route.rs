@@ -48,8 +48,15 @@ pub(crate) fn buffer_uncounted<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeB
 #[cold]
 #[inline(never)]
 fn hand_over<O: Os>(own: Own<'_, O>, slot: &Slot) {
+    let before = own.heap().n_handovers();
     route_all(own, own.remote().hand_over(slot, reports_wrong(own)));
-    if own.heap().n_handovers() % WAKING_HANDOVERS == 0 {
+    wake_now_and_then(own, before);
+}
+
+/// Wakes the background thread if another [`WAKING_HANDOVERS`] are full since there were `before`.
+#[inline(always)]
+fn wake_now_and_then<O: Os>(own: Own<'_, O>, before: u64) {
+    if own.heap().n_handovers() / WAKING_HANDOVERS != before / WAKING_HANDOVERS {
         own.shared().pages.wake_for_work();
     }
 }
@@ -62,9 +69,11 @@ fn send_first<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) 
     }
     match owner_of(own.shared(), &block) {
         (_, Some(owner)) if !owner.is(own.heap().mailbox()) => {
+            let before = own.heap().n_handovers();
             let (slot, refused) = own.remote().begin_slot((generation, owner), &block, reports_wrong(own));
             buffer(own, slot, block);
             route_all(own, refused);
+            wake_now_and_then(own, before);
         }
         _ => route(own, block),
     }

@@ -23,6 +23,20 @@ fn a_wake_since_the_count_was_read_is_not_slept_through() {
 }
 
 #[test]
+fn work_that_comes_while_the_thread_looks_for_some_is_not_slept_through() {
+    let watch = Watch::new();
+    let seen = watch.wakes();
+    watch.wake_for_work();
+    watch.sleep(seen, Some(LONG), true, || false);
+    let seen = watch.wakes();
+    watch.sleep(seen, Some(LONG), true, || {
+        watch.wake_for_work();
+        false
+    });
+    assert!(time_of(|| watch.sleep(watch.wakes(), Some(20), true, || false)) >= Duration::from_millis(20));
+}
+
+#[test]
 fn a_thread_that_waits_for_dirt_does_not_sleep_while_there_is_some() {
     let watch = Watch::new();
     watch.sleep(watch.wakes(), Some(LONG), true, || true);

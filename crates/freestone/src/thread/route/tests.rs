@@ -54,6 +54,24 @@ fn a_drained_block_from_beyond_the_owners_view_is_returned_to_its_span() {
 }
 
 #[test]
+fn the_background_thread_is_woken_however_many_owners_the_blocks_have() {
+    for n_owners in [1, 8, 16] {
+        let world = World::new(4096);
+        let (other, owners) = (world.heap(), Vec::from_iter((0..n_owners).map(|_| world.heap())));
+        let before = world.shared.pages.wakes();
+        for n in 0.. {
+            let start = owners[n % n_owners].allocate(BYTES, 1).start;
+            // SAFETY: the block is this test's.
+            unsafe { other.free(start) };
+            if other.heap().n_handovers() >= 2 * WAKING_HANDOVERS {
+                break;
+            }
+        }
+        assert!((2..=3).contains(&(world.shared.pages.wakes() - before)), "{n_owners} owners");
+    }
+}
+
+#[test]
 fn a_block_of_an_explicit_heap_is_handed_over_at_once() {
     let world = World::new(4096);
     let (heap, explicit) = (world.heap(), world.explicit_heap());
