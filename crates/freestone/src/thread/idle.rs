@@ -76,7 +76,7 @@ impl<O: Os> Look<'_, O> {
         // Each block was allocated before it was handed over, so the newest view covers it.
         let view = self.shared.pages.view();
         let mut new = Some(new);
-        let _ = freestone_os::with_zeros(view.reach() * Bits::WORDS_PER_PAGE, |words| {
+        let _ = freestone_os::with_zeros(Bits::n_words(view.reach()), |words| {
             let bits = &mut Bits::new(words, self.shared.pages.layout());
             new = new.take().and_then(|new| self.through_blocks(mailbox, &view, new, bits));
         });
