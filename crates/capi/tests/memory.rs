@@ -43,6 +43,15 @@ fn caches_are_emptied_and_the_callback_is_called_before_an_allocation_fails() {
     run("pressure", &[("FREESTONE_LIMIT", "32m"), ("FREESTONE_LIMIT_HARD", "64m")]);
 }
 
+#[test]
+fn memory_that_a_program_has_locked_is_handed_out_again() {
+    for level in ["off", "default", "checks", "full"] {
+        let mut command = Program::new("locked.c", Way::Preload).command();
+        let output = command.env("FREESTONE_HARDEN", level).output().expect("the program can be run");
+        assert!(output.status.success(), "{level}: {output:?}");
+    }
+}
+
 /// Runs a program that ends when it uses more of the library than `order.ld` lays out first for its like. Other processors have code of other lengths, and
 /// hardened heaps execute other code.
 fn uses_the_first_code_only(source: &str) {

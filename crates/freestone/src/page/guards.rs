@@ -207,8 +207,9 @@ impl<O: Os> PageHeap<O> {
     unsafe fn close(&self, run: Extent, by: GuardBy, has_memory: bool) -> Result<(), Errno> {
         if has_memory && !(by == GuardBy::Marker && self.os.purge_zeroes()) {
             // SAFETY: No code uses the pages, which are mapped (this function's contract).
-            unsafe { self.os.purge(self.start(run), run.bytes()) }?;
-            if !self.os.purge_zeroes() {
+            let purged = unsafe { self.os.purge(self.start(run), run.bytes()) };
+            // That memory which is locked stays says nothing of guards elsewhere.
+            if purged.is_err() || !self.os.purge_zeroes() {
                 return Err(Errno::AGAIN);
             }
         }

@@ -28,7 +28,13 @@ const UNKNOWN: c_int = -1;
 /// Whether advice that is not known is refused.
 pub(super) static REFUSES_UNKNOWN: Answer = Answer::new();
 
+/// Whether the kernel has put markers: then it refuses to only where memory is locked (`mlock`).
+static HAS_MARKERS: Answer = Answer::new();
+
 /// Makes every access to a range fault. By markers, what it contained is gone.
+///
+/// # Errors
+/// The kernel's. All of the range is accessible then, and what it contained may be gone.
 ///
 /// # Safety
 /// - The range is committed, made of whole OS pages, and no code uses it.
@@ -38,6 +44,27 @@ pub(crate) unsafe fn close(at: *mut u8, bytes: usize, by: GuardBy) -> Result<(),
         unsafe { at.write_bytes(0, bytes) };
         return Ok(());
     }
+    // SAFETY: as above.
+    let closed = unsafe { close_each(at, bytes, by) };
+    match (by, closed) {
+        (GuardBy::Marker, Ok(())) => HAS_MARKERS.set(true),
+        (_, Ok(())) => {}
+        (_, Err(errno)) => {
+            // The kernel closes one mapping after the other, and `mlock` of a part of the range makes several of one.
+            // SAFETY: the range is committed (this function's contract).
+            let _ = unsafe { open(at, bytes, by) };
+            let is_locked = by == GuardBy::Marker && errno == Errno::INVAL && HAS_MARKERS.get() == Some(true);
+            return Err(if is_locked { Errno::AGAIN } else { errno });
+        }
+    }
+    Ok(())
+}
+
+/// As [`close`], but that the start of the range may stay closed if the kernel refuses.
+///
+/// # Safety
+/// - As for [`close`].
+unsafe fn close_each(at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
     match by {
         GuardBy::Marker => {
             // SAFETY: the range is committed (this function's contract).
