@@ -273,26 +273,6 @@ impl Bins {
         self.allocs[class].load(Ordering::Relaxed)
     }
 
-    /// Blocks freed into a bin, ever. For the heap's thread.
-    #[inline(always)]
-    fn own_frees(&self, class: usize) -> i64 {
-        self.granted[class].load(Ordering::Relaxed) - self.room(class)
-    }
-
-    /// Blocks freed into a bin, ever. Whichever thread reads it: it never falls.
-    pub(crate) fn frees(&self, class: usize) -> u64 {
-        loop {
-            let granted = self.granted[class].load(Ordering::Acquire);
-            let room = self.room[class].load(Ordering::Acquire);
-            if let Some(frees) = room::frees_in_change(room) {
-                return frees;
-            }
-            if self.granted[class].load(Ordering::Relaxed) == granted {
-                return u64::try_from(granted - room).unwrap_or(0);
-            }
-        }
-    }
-
     /// Blocks of a class that have other owners and that this thread freed, ever.
     pub(crate) fn remote_frees(&self, class: usize) -> u64 {
         self.classes[class].remote_frees.load(Ordering::Relaxed)
@@ -328,11 +308,6 @@ impl Bins {
     /// Frees until the slow path checks a bin.
     pub(crate) fn room(&self, class: usize) -> i64 {
         self.room[class].load(Ordering::Relaxed)
-    }
-
-    /// Blocks in a bin, as another thread reads it: it may be off by what the heap's thread is doing at the moment.
-    pub(crate) fn len_elsewhere(&self, class: usize) -> i64 {
-        self.moved[class].load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
     }
 
     /// Blocks in a bin. For the heap's thread.

@@ -1,4 +1,4 @@
-//! What only slow paths use of a bin: the room that they grant and withhold, and how many blocks it should hold.
+//! What only slow paths use of a bin: the room that they grant and withhold, the frees that it counts, and how many blocks it should hold.
 
 use super::Bins;
 use crate::thread::free_block::FreeBlock;
@@ -10,6 +10,31 @@ pub(super) fn frees_in_change(room: i64) -> Option<u64> {
 }
 
 impl Bins {
+    /// Blocks freed into a bin, ever. For the heap's thread.
+    #[inline(always)]
+    pub(super) fn own_frees(&self, class: usize) -> i64 {
+        self.granted[class].load(Ordering::Relaxed) - self.room(class)
+    }
+
+    /// Blocks freed into a bin, ever. Whichever thread reads it: it never falls.
+    pub(crate) fn frees(&self, class: usize) -> u64 {
+        loop {
+            let granted = self.granted[class].load(Ordering::Acquire);
+            let room = self.room[class].load(Ordering::Acquire);
+            if let Some(frees) = frees_in_change(room) {
+                return frees;
+            }
+            if self.granted[class].load(Ordering::Relaxed) == granted {
+                return u64::try_from(granted - room).unwrap_or(0);
+            }
+        }
+    }
+
+    /// Blocks in a bin, as another thread reads it: it may be off by what the heap's thread is doing at the moment.
+    pub(crate) fn len_elsewhere(&self, class: usize) -> i64 {
+        self.moved[class].load(Ordering::Relaxed) + self.frees(class) as i64 - self.allocs(class) as i64
+    }
+
     /// Blocks of a class that this thread allocated, less those that it freed, whichever heap owns them. Negative if the thread frees what others
     /// allocated; more than the program holds if others free what the thread allocated.
     #[inline]
