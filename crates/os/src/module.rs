@@ -5,13 +5,14 @@
 //! the thread may hold.
 //!
 //! # Safety
-//! The function fills in the structure that the C library documents. A `link_map`, and the name in it, stay as they are as long as the object is
-//! loaded, which it is while a thread runs code of it.
+//! The function fills in the structure that the C library documents. The `link_map` that it names is freed when another thread unloads the object, which
+//! may be at any moment: an address is often one that was stored long ago. So nobody follows the pointer; who writes the object's name
+//! reads it with the kernel's leave (`readable`).
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use crate::readable::Reader;
+use core::ffi::{c_int, c_void};
 use core::fmt;
 use core::mem::MaybeUninit;
-use core::ptr;
 use freestone_base::ptr as address;
 use rustix::fs::{CWD, readlinkat_raw};
 
@@ -45,28 +46,30 @@ struct FoundObject {
     flags: u64,
     map_start: usize,
     map_end: usize,
-    link_map: *const LinkMap,
+    /// A pointer to the `struct link_map`, which begins with the object's bias and a pointer to its name.
+    link_map: usize,
     frame_info: usize,
     reserved: [u64; 7],
-}
-
-/// The beginning of the C library's `struct link_map`.
-#[repr(C)]
-struct LinkMap {
-    bias: usize,
-    name: *const c_char,
 }
 
 /// A loaded object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Module {
-    /// What is added to the object's addresses: the difference of an address in the process and one in the file.
-    bias: usize,
-    name: *const c_char,
+    /// Where it starts and ends; of an object in the [`table`], the mapping that the address is in.
+    start: usize,
+    end: usize,
+    source: Source,
     /// Address of its `.eh_frame_hdr`; 0 if it has none.
     pub(crate) frame_info: usize,
-    /// Whether it is the program, and no shared object.
-    is_program: bool,
+}
+
+/// Who knows an object, and by what: no other loaded object has the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// The C library, by the address of the `link_map`, which may have been freed.
+    Loader { link_map: usize },
+    /// The [`table`], by the bias.
+    Table { bias: usize },
 }
 
 /// The loaded object that `at` is in. Under Miri there is no loader, and none.
@@ -87,20 +90,14 @@ fn has_loader() -> bool {
 pub(crate) fn stays(found: Option<Module>) -> bool {
     let own = find as fn(usize) -> Option<Module> as usize;
     let of_c = libc::getauxval as unsafe extern "C" fn(_) -> _ as usize;
-    let is_in = |module: Module| [own, of_c].into_iter().filter_map(find).any(|stays| stays.bias == module.bias);
-    !has_loader() || found.is_some_and(|module| module.is_program || is_in(module))
+    let is_in = |module: Module| [own, of_c].into_iter().filter_map(find).any(|stays| stays.source == module.source);
+    !has_loader() || found.is_some_and(|module| module.is_program() || is_in(module))
 }
 
 fn find_in_table(at: usize) -> Option<Module> {
     let found = table::TABLE.find(at)?;
-    Some(Module { bias: found.bias, name: ptr::null(), frame_info: found.frame_info, is_program: is_program(&found) })
-}
-
-/// Whether it is the program, which the kernel has loaded.
-fn is_program(found: &table::Found) -> bool {
-    // SAFETY: getauxval takes any key and touches only the auxiliary vector.
-    let entry = unsafe { libc::getauxval(libc::AT_ENTRY) } as usize;
-    (found.start..found.end).contains(&entry)
+    let source = Source::Table { bias: found.bias };
+    Some(Module { start: found.start, end: found.end, source, frame_info: found.frame_info })
 }
 
 /// As [`find`], where the C library has the function.
@@ -113,12 +110,7 @@ fn find_by_loader(at: usize) -> Option<Module> {
         return None;
     }
     // SAFETY: the function succeeded, and has filled in the structure.
-    let found = unsafe { found.assume_init() };
-    // SAFETY: null, or the record of a loaded object.
-    let map = unsafe { found.link_map.as_ref() }?;
-    // SAFETY: a name that is not null is a C string as long as the object is loaded.
-    let is_program = map.name.is_null() || unsafe { CStr::from_ptr(map.name) }.is_empty();
-    Some(Module { bias: map.bias, name: map.name, frame_info: found.frame_info, is_program })
+    Module::of_loader(&unsafe { found.assume_init() })
 }
 
 /// A code address as people and `addr2line` read it: `0x7f12345678ab /usr/lib/libm.so.6+0x1234`, the address in the object's file.
@@ -129,8 +121,9 @@ impl fmt::Display for CodeAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:#x}", self.0)?;
         let Some(module) = find(self.0) else { return Ok(()) };
-        let mut buffer = [0u8; 256];
-        write!(f, " {}+{:#x}", module.name(&mut buffer), self.0.wrapping_sub(module.bias))
+        let mut buffer = [0u8; 512];
+        let Some((bias, name)) = module.bias_and_name(&mut buffer) else { return Ok(()) };
+        write!(f, " {name}+{:#x}", self.0.wrapping_sub(bias))
     }
 }
 
@@ -139,25 +132,47 @@ impl CodeAddress {
     #[must_use]
     pub fn is_of_this_library(self) -> bool {
         let here = find(find as fn(usize) -> Option<Module> as usize);
-        let is_same = |module: Module| here.is_some_and(|here| here.bias == module.bias && !here.is_program);
+        let is_same = |module: Module| here.is_some_and(|here| here.source == module.source && !here.is_program());
         find(self.0).is_some_and(is_same)
     }
 }
 
 impl Module {
-    /// The object's file; the program's own name is asked of the kernel.
-    fn name<'a>(&self, buffer: &'a mut [u8]) -> &'a str {
-        const UNKNOWN: &str = "?";
-        if !self.is_program && self.name.is_null() {
-            return UNKNOWN;
-        }
-        if !self.is_program {
-            // SAFETY: the name of a shared object is a C string as long as the object is loaded.
-            return unsafe { CStr::from_ptr(self.name) }.to_str().unwrap_or(UNKNOWN);
-        }
-        let Ok(len) = readlinkat_raw(CWD, c"/proc/self/exe", &mut *buffer) else { return UNKNOWN };
-        buffer.get(..len).and_then(|name| core::str::from_utf8(name).ok()).unwrap_or(UNKNOWN)
+    /// What the C library has found.
+    fn of_loader(found: &FoundObject) -> Option<Self> {
+        let &FoundObject { map_start: start, map_end: end, link_map, frame_info, .. } = found;
+        (link_map != 0).then_some(Self { start, end, source: Source::Loader { link_map }, frame_info })
     }
+
+    /// Whether it is the program, and no shared object: the process's code starts in it.
+    fn is_program(&self) -> bool {
+        // SAFETY: getauxval takes any key and touches only the auxiliary vector.
+        let entry = unsafe { libc::getauxval(libc::AT_ENTRY) } as usize;
+        (self.start..self.end).contains(&entry)
+    }
+
+    /// What is added to the object's addresses (the difference of an address in the process and one in the file), and the object's file; the program's own name is
+    /// asked of the kernel. Nothing if the object was unloaded.
+    fn bias_and_name<'a>(&self, buffer: &'a mut [u8]) -> Option<(usize, &'a str)> {
+        let mut reader = Reader::new();
+        let (bias, name) = match self.source {
+            Source::Loader { link_map } => (reader.word(link_map)?, reader.word(link_map + size_of::<usize>())?),
+            Source::Table { bias } => (bias, 0),
+        };
+        let len = if self.is_program() {
+            readlinkat_raw(CWD, c"/proc/self/exe", &mut *buffer).unwrap_or(0)
+        } else {
+            read_text(&mut reader, name, buffer)
+        };
+        let name = buffer.get(..len).filter(|name| !name.is_empty());
+        Some((bias, name.and_then(|name| core::str::from_utf8(name).ok()).unwrap_or("?")))
+    }
+}
+
+/// Copies the C string at `at` to `buffer`, as far as it can be read and there is room. Returns its length.
+fn read_text(reader: &mut Reader, at: usize, buffer: &mut [u8]) -> usize {
+    let bytes = (at..usize::MAX).map_while(|at| reader.bytes::<1>(at)).map_while(|[byte]| (byte != 0).then_some(byte));
+    buffer.iter_mut().zip(bytes).map(|(to, byte)| *to = byte).count()
 }
 
 #[cfg(test)]
