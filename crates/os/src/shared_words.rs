@@ -47,8 +47,8 @@ impl<const N: usize> SharedWords<N> {
     /// The words, if there is a file of this process.
     #[must_use]
     pub fn get(&self) -> Option<&'static [AtomicU64; N]> {
-        // In a child that was made by a raw system call, no handler has called `forget`.
-        if self.process.load(Ordering::Acquire) != process::id() {
+        // In a child that was made by a raw system call, no handler has called `forget`. Without a file, no system call is made: a filter may end the process.
+        if self.words.load(Ordering::Relaxed).is_null() || self.process.load(Ordering::Acquire) != process::id() {
             return None;
         }
         // SAFETY: null, or a mapping of `N` words of this process, which is never unmapped (`create`).

@@ -202,7 +202,8 @@ int main(int argc, char **argv) {
         atomic_store(&go, 1);
         while (!atomic_load(&done)) {
         }
-        _exit(0);
+        /* With what the library does at exit. */
+        exit(0);
     }
     return 1;
 }
