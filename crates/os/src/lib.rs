@@ -66,6 +66,8 @@ mod output;
 pub mod pin;
 #[cfg(door = "linux")]
 mod readable;
+#[cfg(all(test, door = "linux"))]
+mod refused;
 #[cfg(door = "linux")]
 mod shared_words;
 #[cfg(all(test, door = "linux"))]

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 //!
 //! The kernel says whether an OS page can be read: `rt_sigprocmask` copies a set of signals from the address first, and then refuses the
-//! operation, which does not exist. Each page is asked about once in a row. That is a system call, so a thread remembers what it found out about its
+//! operation, which does not exist, with EINVAL. A filter of system calls may refuse the call with another error: then nothing is known, and nothing is read. Each page is asked about once in a row. That is a system call, so a thread remembers what it found out about its
 //! own stack (`stack::own_stack`), and a reader is told.
 //!
 //! # Safety
@@ -134,9 +134,9 @@ pub(crate) fn can_be_read(at: usize) -> bool {
     let (set, none) = (address::from_exposed::<u8>(at), ptr::null_mut::<u8>());
     // SAFETY: the call reads the set, if it can, and changes nothing, because there is no such operation.
     let result = unsafe { libc::syscall(libc::SYS_rt_sigprocmask, NO_SUCH, set, none, SET_BYTES) };
-    let is_refused = result == -1 && process::errno() == Errno::FAULT;
+    let is_read = result == -1 && process::errno() == Errno::INVAL;
     process::set_errno(before);
-    !is_refused
+    is_read
 }
 
 #[cfg(test)]
