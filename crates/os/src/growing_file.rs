@@ -78,8 +78,10 @@ impl OpenFile {
     pub fn map(&self, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
         let (file, end) = (&self.0, offset + bytes as u64);
         match without_signals(|| Ok(fallocate(file, FallocateFlags::empty(), offset, bytes as u64)?)) {
-            // The file system cannot allocate in advance.
-            Err(Errno(libc::EOPNOTSUPP)) => write_zeros(file, missing(offset..end, fstat(file)?.st_size as u64))?,
+            // The file system cannot allocate in advance, or a signal interrupted it: with a timer's signals it might be interrupted for ever, but writes go on.
+            Err(Errno(libc::EOPNOTSUPP | libc::EINTR)) => {
+                write_zeros(file, missing(offset..end, fstat(file)?.st_size as u64))?
+            }
             other => other?,
         }
         let access = ProtFlags::READ | ProtFlags::WRITE;

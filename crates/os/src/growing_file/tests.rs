@@ -1,6 +1,7 @@
 extern crate std;
 
 use super::*;
+use crate::refused::with_refused;
 use std::ffi::CString;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -29,6 +30,26 @@ fn what_is_written_to_a_part_is_in_the_file() {
     assert!(bytes.iter().filter(|&&byte| byte != 0).count() == 1);
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
     fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_part_is_mapped_although_each_attempt_to_allocate_it_is_refused_or_interrupted() {
+    for errno in [libc::EOPNOTSUPP, libc::EINTR] {
+        let (path, text) = new_path("interrupted");
+        let id = create(&text).unwrap();
+        with_refused(libc::SYS_fallocate, errno, || {
+            for offset in [0, 4096] {
+                let at = open_again(&text, id).and_then(|file| file.map(offset, 4096)).unwrap();
+                // SAFETY: the part is mapped, and this test's alone.
+                unsafe { at.write(b'x') };
+                // SAFETY: as above; it is not used again.
+                unsafe { unmap(at, 4096) };
+            }
+        });
+        let bytes = fs::read(&path).unwrap();
+        assert!(bytes.is_empty() || (bytes.len(), bytes[0], bytes[4096]) == (8192, b'x', b'x'), "{errno}");
+        fs::remove_file(path).unwrap();
+    }
 }
 
 #[test]
