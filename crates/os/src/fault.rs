@@ -138,8 +138,8 @@ fn ask(which: usize, info: &libc::siginfo_t, context: *mut c_void) -> Outcome {
     hook(&Fault { address, is_write: is_write.flatten(), registers })
 }
 
-/// Calls the handler that was there before, with the signals blocked that it asked for. `false` if there is none: then the signal's default is what
-/// happens next.
+/// Calls the handler that was there before, with the signals blocked that it asked for; does nothing if the signal was ignored and a process sent it.
+/// `false` if the signal's default is what happens next: there is no handler, or an ignored signal stands for a fault, which the kernel lets nobody ignore.
 ///
 /// # Safety
 /// - The parameters are those that the kernel called [`handle`] with.
@@ -147,6 +147,10 @@ unsafe fn pass_on(which: usize, signal: c_int, info: *mut libc::siginfo_t, conte
     let at = usize::from(signal != SIGNALS[0]);
     // SAFETY: `place` has stored it before the kernel knew the handler, and nothing writes to it since.
     let previous = unsafe { &*PREVIOUS[which].0[at].get().cast::<libc::sigaction>() };
+    // SAFETY: the kernel passes the signal's description.
+    if previous.sa_sigaction == libc::SIG_IGN && unsafe { (*info).si_code } <= 0 {
+        return true;
+    }
     if previous.sa_sigaction == libc::SIG_DFL || previous.sa_sigaction == libc::SIG_IGN {
         // SAFETY: a `sigaction` of zeros asks for the default.
         let default: libc::sigaction = unsafe { mem::zeroed() };

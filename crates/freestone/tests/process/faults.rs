@@ -111,3 +111,21 @@ fn an_option_that_guards_blocks_installs_the_handler() {
         assert_ne!(handler(), libc::SIG_DFL);
     });
 }
+
+#[test]
+fn a_signal_that_the_program_ignores_is_ignored_if_it_was_sent_and_ends_the_process_if_it_is_a_fault() {
+    alone(&[("BACKGROUND", "off")], || {
+        for signal in [libc::SIGSEGV, libc::SIGBUS] {
+            // SAFETY: nothing in this process needs a handler of the signal.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
+        }
+        assert_eq!(ALLOCATOR.set_option("guard_sample", "100"), Ok(()));
+        assert_ne!(handler(), libc::SIG_IGN);
+        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGSEGV] {
+            // SAFETY: the call sends this process a signal, which it ignores.
+            let status = in_child(|| assert_eq!(unsafe { libc::kill(std::process::id() as i32, signal) }, 0));
+            assert_eq!(status, 0, "signal {signal}");
+        }
+        assert_eq!(signal_of_write(ptr::without_provenance_mut(64)), libc::SIGSEGV);
+    });
+}
