@@ -160,7 +160,7 @@ impl GuardedPool {
         let slots = self.slots();
         loop {
             let index = vacant.take()?;
-            if slots.get(index)?.state() != State::Spent {
+            if !slots.get(index)?.is_spent() {
                 return Some(index);
             }
         }
@@ -204,11 +204,11 @@ impl GuardedPool {
         slot.end(site);
         let (pages, bytes) = Self::pages_of(&block);
         // SAFETY: the pages lie in the mapping, and the program gave the block up.
-        let is_closed = bytes == 0 || unsafe { closable::close(address::from_exposed(pages), bytes) }.is_ok();
-        slot.set_state(if is_closed { State::Freed } else { State::Spent });
-        if is_closed {
-            self.vacant.lock().put(index);
+        if bytes > 0 && unsafe { closable::close(address::from_exposed(pages), bytes) }.is_err() {
+            slot.spend();
         }
+        slot.set_state(State::Freed);
+        self.vacant.lock().put(index);
         self.open_bytes.fetch_sub(bytes, Ordering::Relaxed);
         Freed::Yes { class: block.class, bytes }
     }
@@ -259,11 +259,11 @@ impl GuardedPool {
         Some(Crime { what, block: block.start, history: slot.history() })
     }
 
-    /// Opens the page of an address that a fault was in, so that the program can go on, and never uses its slot again unless the block is live.
-    /// `false` if the page cannot be opened.
+    /// Opens the page of an address that a fault was in, so that the program can go on. No further block uses its slot: what is
+    /// written to that page would be in it. `false` if the page cannot be opened.
     pub(crate) fn give_up(&self, at: usize) -> bool {
         if let Some((_, slot)) = self.slot_at(at) {
-            slot.change(State::Freed, State::Spent);
+            slot.spend();
         }
         let page = at & !(Self::geometry().page() - 1);
         // SAFETY: the page lies in the mapping: a crime was found in it.

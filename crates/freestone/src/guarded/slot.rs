@@ -5,7 +5,7 @@
 //! next block.
 
 use crate::misuse::finding::{History, Site};
-use freestone_base::sync::{AtomicU32, AtomicUsize, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use freestone_os::stack::{FRAMES_MOST, Stack};
 
 /// What a slot is used for.
@@ -19,8 +19,6 @@ pub(crate) enum State {
     Ending,
     /// The block was freed, and is closed.
     Freed,
-    /// Never used again: the program touched the block when it was closed, and went on.
-    Spent,
 }
 
 /// What the program asked for, and where that is.
@@ -36,7 +34,8 @@ pub(crate) struct Block {
 
 /// See the module header. Zero is a vacant slot.
 pub(crate) struct Slot {
-    state: AtomicU32,
+    state: AtomicU8,
+    is_spent: AtomicBool,
     class: AtomicU32,
     start: AtomicUsize,
     size: AtomicUsize,
@@ -51,19 +50,28 @@ impl Slot {
             0 => State::Vacant,
             1 => State::Live,
             2 => State::Ending,
-            3 => State::Freed,
-            _ => State::Spent,
+            _ => State::Freed,
         }
     }
 
     /// Sets its state.
     pub(crate) fn set_state(&self, state: State) {
-        self.state.store(state as u32, Ordering::Release);
+        self.state.store(state as u8, Ordering::Release);
     }
 
     /// Moves it from one state to another; `false` if it is in neither.
     pub(crate) fn change(&self, from: State, to: State) -> bool {
-        self.state.compare_exchange(from as u32, to as u32, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        self.state.compare_exchange(from as u8, to as u8, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether no further block may use it.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent.load(Ordering::Relaxed)
+    }
+
+    /// Lets no further block use it: pages of it are open, beside its block or after the block's free, and the program may have written to them.
+    pub(crate) fn spend(&self) {
+        self.is_spent.store(true, Ordering::Relaxed);
     }
 
     /// Its block, or the last one.
@@ -91,7 +99,7 @@ impl Slot {
 
     /// Where its block was allocated, and freed if it was.
     pub(crate) fn history(&self) -> History {
-        let is_freed = matches!(self.state(), State::Freed | State::Spent);
+        let is_freed = self.state() == State::Freed;
         History { allocated: self.allocated.load(), freed: is_freed.then(|| self.freed.load()) }
     }
 }
