@@ -164,6 +164,9 @@ impl<O: Os> PageHeap<O> {
             state = self.lock();
         }
         let run = self.take_clean(state, Request { align: align.max(huge.unwrap_or(align)), ..request });
+        // Up to the end of its last huge page the block may pass a limit that it keeps by itself.
+        let exact = Request { pages: wanted, piece: wanted, room: wanted, ..request };
+        let run = run.or_else(|| if wanted < pages { self.take_clean(self.lock(), exact) } else { None });
         if run.is_none() && prefers == Prefers::Clean {
             self.allocate_more(wanted, align, kind, 0, Prefers::Dirty)
         } else {

@@ -212,3 +212,15 @@ fn neither_a_block_with_room_to_grow_nor_one_with_huge_pages_gets_a_guard() {
     allocate(&world, 5, Kind::Large);
     assert_eq!(guard_pages(&world), 1);
 }
+
+/// With huge pages of 2 MiB, 144 pages are rounded up to 160, which is 10 MiB.
+#[test]
+fn a_block_fits_below_the_hard_limit_if_only_its_rounding_to_huge_pages_does_not() {
+    for (limit, got) in [("10m", Some(160)), ("9m", Some(144)), ("8m", None)] {
+        let world = World::new(4096);
+        world.os().give_huge_pages(2 << 20);
+        world.set(key::LIMIT_HARD, limit);
+        let run = world.shared.pages.allocate(Pages(144), Pages(1), Kind::Large);
+        assert_eq!(run.map(|run| run.pages.0), got, "{limit}");
+    }
+}
