@@ -52,6 +52,8 @@ fn in_a_sandbox_only_memory_and_futex_calls_follow_the_first_allocation() {
     run("killed", &[("FREESTONE_SANDBOX", "on")], succeeds);
     run("killed", &[("FREESTONE_SANDBOX", "on"), ("FREESTONE_THP", "on")], succeeds);
     run("killed", &[("FREESTONE_SANDBOX", "on"), ("FREESTONE_BACKGROUND", "on")], succeeds);
+    run("killed", &[("FREESTONE_SANDBOX", "on"), ("FREESTONE_HARDEN", "checks")], succeeds);
+    run("killed", &[("FREESTONE_SANDBOX", "on"), ("FREESTONE_HARDEN", "full")], succeeds);
 }
 
 /// The same work makes other calls without the option, so the test above can fail.

@@ -1,7 +1,7 @@
 //! Random numbers for decisions that no attacker gains from: what is sampled, and where a sample is placed.
 //!
 //! The kernel gives the first number, once; each further one costs a few instructions (Steele, Lea, Flood: "Fast splittable pseudorandom number
-//! generators", 2014). Keys and canaries come from the kernel alone.
+//! generators", 2014). Keys and canaries are not made of these: who knows one number knows the next.
 //!
 //! Threads: any thread draws, without a lock; no two draws return the same number of the sequence.
 

@@ -52,8 +52,7 @@ impl KeySource {
         if is_off && heap == Harden::Off {
             return Keys { of_bins: plain, in_transit: plain, of_inbox: plain };
         }
-        let seed = *self.seed.get_or_insert_with(|| [random(), random()]);
-        self.n_drawn += 1;
+        let seed = self.next_seed(random);
         let key = |number, is_in_transit| {
             let bits = sip_hash(seed, number);
             let lowest = if is_in_transit { 8 + bits % 8 } else { 1 + bits % 7 };
@@ -64,6 +63,18 @@ impl KeySource {
             return Keys { of_bins: plain, in_transit: plain, of_inbox };
         }
         Keys { of_bins: key(self.n_drawn, false), in_transit: of_inbox, of_inbox }
+    }
+
+    /// A number made of the seed, as keys are; `random` is asked for a seed if there is none.
+    pub(crate) fn number(&mut self, random: impl Fn() -> u64) -> u64 {
+        let seed = self.next_seed(random);
+        sip_hash(seed, self.n_drawn)
+    }
+
+    /// Counts one more number, and returns the seed.
+    fn next_seed(&mut self, random: impl Fn() -> u64) -> [u64; 2] {
+        self.n_drawn += 1;
+        *self.seed.get_or_insert_with(|| [random(), random()])
     }
 }
 

@@ -189,12 +189,18 @@ impl<O: Os + 'static> Threads<O> {
         heap: &ThreadHeap<O>,
         (half, level): (Half, Harden),
     ) -> bool {
+        let (random, in_sandbox) = (|| shared.os().random(), shared.settings().sandbox());
+        // In a sandbox the kernel is asked when the first heap begins, whatever its level, and not again.
+        let mut number = || if in_sandbox { registry.keys.number(random) } else { random() };
+        if in_sandbox {
+            let _ = number();
+        }
         let watched = (level >= Harden::Checks).then(|| {
             if shared.settings().harden() == Harden::Full {
                 shared.secret.begin_erasing();
             }
-            shared.secret.draw(|| shared.os().random());
-            shared.os().random() ^ u64::from(registry.n_created)
+            shared.secret.draw(&mut number);
+            number() ^ u64::from(registry.n_created)
         });
         if watched.is_some() && !heap.watched().prepare(|bytes| Some(shared.pages.metadata(bytes)?.cast())) {
             return false;
@@ -207,7 +213,7 @@ impl<O: Os + 'static> Threads<O> {
             Half::Threads => registry.of_threads.draw(is_in_use),
             Half::Explicit => registry.of_explicit.draw(is_in_use),
         };
-        let keys = registry.keys.draw(shared.settings().harden(), level, || shared.os().random());
+        let keys = registry.keys.draw(shared.settings().harden(), level, random);
         // SAFETY: the record is in no heap's use; `shared` outlives the heap (this function's contract).
         unsafe { heap.begin(shared, shared.pages.view(), generation, keys, watched) };
         true

@@ -228,3 +228,21 @@ fn nobody_enters_an_explicit_heap_while_the_process_forks() {
     world.threads.unlock_after_fork(unsafe { Forker::new() });
     assert!(one.try_enter().is_some() && other.try_enter().is_some());
 }
+
+#[test]
+fn in_a_sandbox_the_kernel_gives_no_random_number_after_the_first_heap_began() {
+    for (level, sandbox) in [("off", "on"), ("default", "on"), ("checks", "on"), ("full", "on"), ("checks", "off")] {
+        let world = World::hardened(4096, level);
+        world.set(crate::config::key::SANDBOX, sandbox);
+        let first = world.heap();
+        let [one, next] = [(); 2].map(|()| world.os().random());
+        let second = world.heap();
+        // SAFETY: what the heaps share outlives this test's use of them.
+        let explicit = unsafe { world.threads.create_explicit(&world.shared, Harden::Full) };
+        let is_next = world.os().random().wrapping_sub(next) == next.wrapping_sub(one);
+        assert_eq!(is_next, sandbox == "on", "{level}");
+        allocate(first);
+        allocate(second);
+        allocate_in(explicit.expect("the fake kernel has memory"));
+    }
+}
