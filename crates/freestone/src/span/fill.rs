@@ -10,6 +10,7 @@
 //! its end, or to the end of what is checked, are no damage.
 
 use core::ops::Range;
+use freestone_base::align;
 
 /// Blocks of at most this many bytes are filled as a whole.
 const WHOLE_BYTES: usize = HEAD_BYTES + TAIL_BYTES;
@@ -111,15 +112,16 @@ fn first_of_parts(block: &[u8], os_page_bytes: usize) -> Option<usize> {
 /// The first byte of a part of a block that was written: what was purged is skipped.
 fn first_damage(block: &[u8], part: Range<usize>, os_page_bytes: usize) -> Option<usize> {
     let start = block.as_ptr().addr();
-    let page_end = |at: usize| at + os_page_bytes - (start + at) % os_page_bytes;
+    let page_end = |at: usize| align::up(start + at + 1, os_page_bytes) - start;
     let mut at = part.start;
     while at < part.end {
-        if block[at] == PATTERN {
+        if block.get(at) == Some(&PATTERN) {
             at += 1;
             continue;
         }
         let to = page_end(at).min(part.end);
-        if at < page_end(0) || block[at..to].iter().any(|byte| *byte != 0) {
+        let is_zero = block.get(at..to).is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0));
+        if at < page_end(0) || !is_zero {
             return Some(at);
         }
         at = to;
