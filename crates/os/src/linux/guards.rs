@@ -44,7 +44,11 @@ pub(crate) unsafe fn close(at: *mut u8, bytes: usize, by: GuardBy) -> Result<(),
         unsafe { at.write_bytes(0, bytes) };
         return Ok(());
     }
-    // SAFETY: as above.
+    // SAFETY: the range is committed (this function's contract).
+    if by == GuardBy::Marker && unsafe { !refuses_unknown(at, bytes) } {
+        return Err(Errno::INVAL);
+    }
+    // SAFETY: no code uses the range, which is committed (this function's contract).
     let closed = unsafe { close_each(at, bytes, by) };
     match (by, closed) {
         (GuardBy::Marker, Ok(())) => HAS_MARKERS.set(true),
@@ -66,14 +70,8 @@ pub(crate) unsafe fn close(at: *mut u8, bytes: usize, by: GuardBy) -> Result<(),
 /// - As for [`close`].
 unsafe fn close_each(at: *mut u8, bytes: usize, by: GuardBy) -> Result<(), Errno> {
     match by {
-        GuardBy::Marker => {
-            // SAFETY: the range is committed (this function's contract).
-            if unsafe { !refuses_unknown(at, bytes) } {
-                return Err(Errno::INVAL);
-            }
-            // SAFETY: no code uses the range, which is committed (this function's contract).
-            unsafe { advise(at, bytes, MADV_GUARD_INSTALL) }
-        }
+        // SAFETY: no code uses the range, which is committed (this function's contract).
+        GuardBy::Marker => unsafe { advise(at, bytes, MADV_GUARD_INSTALL) },
         // SAFETY: as above.
         GuardBy::Rights => unsafe { mprotect(at.cast(), bytes, MprotectFlags::empty()) }.map_err(Errno::from),
     }
