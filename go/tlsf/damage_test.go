@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/freestone-alloc/freestone/go/internal/raw"
 	"github.com/freestone-alloc/freestone/go/tlsf"
 )
 
@@ -184,17 +183,7 @@ func TestASearchOfAListThatIsARingEnds(t *testing.T) {
 }
 
 func TestABlockThatCannotBeFreedStaysWhenItOutgrowsItsShard(t *testing.T) {
-	mem := alignedRegion(1<<13, 1<<13)
-	s, err := tlsf.NewSharded(mem, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var shards [2][][]byte // three blocks fit into each
-	for range 6 {
-		b := mustAlloc(t, s, 1200)
-		k := (raw.Address(b) - raw.Address(mem)) >> 12
-		shards[k] = append(shards[k], b)
-	}
+	_, s, shards := filledShards(t, 2, 3, 1200)
 	if err := errors.Join(s.Free(shards[0][0]), s.Free(shards[1][0]), s.Free(shards[1][1])); err != nil {
 		t.Fatal(err)
 	}

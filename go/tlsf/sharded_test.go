@@ -8,18 +8,25 @@ import (
 	"github.com/freestone-alloc/freestone/go/tlsf"
 )
 
-func TestABlockThatOutgrowsItsShardMovesToAnother(t *testing.T) {
-	mem := alignedRegion(1<<14, 1<<14)
-	s, err := tlsf.NewSharded(mem, 4)
+// filledShards returns n shards of 4 KiB, with their memory, and the blocks of bytes that fill each of them: fit of them.
+func filledShards(t *testing.T, n, fit, bytes int) ([]byte, *tlsf.Sharded, [][][]byte) {
+	t.Helper()
+	mem := alignedRegion(n<<12, n<<12)
+	s, err := tlsf.NewSharded(mem, n)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var shards [4][][]byte // two blocks fit into each
-	for range 8 {
-		b := mustAlloc(t, s, 1800)
+	shards := make([][][]byte, n)
+	for range n * fit {
+		b := mustAlloc(t, s, bytes)
 		k := (raw.Address(b) - raw.Address(mem)) >> 12
 		shards[k] = append(shards[k], b)
 	}
+	return mem, s, shards
+}
+
+func TestABlockThatOutgrowsItsShardMovesToAnother(t *testing.T) {
+	mem, s, shards := filledShards(t, 4, 2, 1800)
 	gone := shards[3][1]
 	if err := errors.Join(s.Free(shards[3][0]), s.Free(gone)); err != nil {
 		t.Fatal(err)
