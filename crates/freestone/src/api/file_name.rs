@@ -9,6 +9,11 @@ pub(super) const NAME_BYTES: usize = 1100;
 /// A name and its final zero, without that zero if the name is too long.
 pub(super) type FileName = FixedText<NAME_BYTES>;
 
+/// Whether `%` and the letter are in a name.
+pub(super) fn has(name: &[u8], letter: u8) -> bool {
+    name.windows(2).any(|two| two == [b'%', letter])
+}
+
 /// A name with what its letters stand for. `value` writes that of a letter, or returns `false` if the letter has none: then it stays, with its `%`.
 pub(super) fn expand(name: &str, value: &dyn Fn(u8, &mut FileName) -> bool) -> FileName {
     let mut text = FixedText::new();

@@ -29,9 +29,6 @@ pub(super) const INTERVAL_MS: u32 = 100;
 /// Writing states takes at most one part in this many of a thread's processor time.
 const SHARE: u64 = 50;
 
-/// What stands for the process's number in a path.
-const PROCESS: &[u8] = b"%p";
-
 /// The words that choose the path, or none.
 const ON: &[u8] = b"on";
 /// See [`ON`].
@@ -233,8 +230,7 @@ fn is_default(settings: &Settings) -> bool {
 
 /// Whether the path has the process's number in it.
 fn has_number(settings: &Settings) -> bool {
-    let has_it = |path: &[u8]| path.windows(PROCESS.len()).any(|two| two == PROCESS);
-    settings.live_path().load().is_some_and(|path| has_it(path.as_c().to_bytes()))
+    settings.live_path().load().is_some_and(|path| file_name::has(path.as_c().to_bytes(), b'p'))
 }
 
 /// The path of this process's page, ended by a zero byte; `None` if none is set.

@@ -39,7 +39,7 @@ impl ProfileFiles {
             self.write_unasked(settings, profile);
             let name = settings.heap_profile_file().load();
             // With `%w` in the name there is room for both.
-            if name.is_some_and(|name| name.as_c().to_bytes().windows(2).any(|pair| pair == b"%w")) {
+            if name.is_some_and(|name| file_name::has(name.as_c().to_bytes(), b'w')) {
                 let _ = self.write(settings, profile, Snapshot::Peak);
             }
         }
