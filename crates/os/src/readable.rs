@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 //!
 //! The kernel says whether an OS page can be read: `rt_sigprocmask` copies a set of signals from the address first, and then refuses the
-//! operation, which does not exist, with EINVAL. A filter of system calls may refuse the call with another error: then nothing is known, and nothing is read. Each page is asked about once in a row. That is a system call, so a thread remembers what it found out about its
-//! own stack (`stack::own_stack`), and a reader is told.
+//! operation, which does not exist, with EINVAL. A filter of system calls may refuse the call with another error: then nothing is known, and nothing is
+//! read. Each page is asked about once in a row. That is a system call, so a thread remembers what it found out about its own stack
+//! (`stack::own_stack`), and a reader is told.
 //!
 //! # Safety
 //! An address is read only after the kernel has read the OS page that it is in, or if it is in the calling thread's stack above its stack pointer. Another thread may unmap that page in between: callers read stacks of

@@ -208,8 +208,9 @@ impl Heap {
             let is_short = is_null(&got) && any_block::is_possible(layout.size(), layout.align());
             if !is_short {
                 shortage::relieve();
+                return got;
             }
-            if !is_short || is_last {
+            if is_last {
                 return got;
             }
             is_last = self.make_room(n_refused() != before, round);

@@ -4,7 +4,8 @@
 
 use freestone_base::sync::{AtomicU32, AtomicUsize, Ordering};
 
-/// An inbox is left alone for so many times as long as it took to look through it: with that a looking thread takes a twentieth of a processor at most for each inbox.
+/// An inbox is left alone for so many times as long as it took to look through it: with that a looking thread takes a twentieth of a processor at most
+/// for each inbox.
 const ALONE_TIMES: u32 = 20;
 
 /// It counts as so many ms at most: an inbox is left alone for ten minutes at most.

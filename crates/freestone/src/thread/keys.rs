@@ -52,7 +52,8 @@ impl KeySource {
         if is_off && heap == Harden::Off {
             return Keys { of_bins: plain, in_transit: plain, of_inbox: plain };
         }
-        let seed = self.next_seed(random);
+        let seed = self.seed(random);
+        self.n_drawn += 1;
         let key = |number, is_in_transit| {
             let bits = sip_hash(seed, number);
             let lowest = if is_in_transit { 8 + bits % 8 } else { 1 + bits % 7 };
@@ -67,13 +68,13 @@ impl KeySource {
 
     /// A number made of the seed, as keys are; `random` is asked for a seed if there is none.
     pub(crate) fn number(&mut self, random: impl Fn() -> u64) -> u64 {
-        let seed = self.next_seed(random);
+        let seed = self.seed(random);
+        self.n_drawn += 1;
         sip_hash(seed, self.n_drawn)
     }
 
-    /// Counts one more number, and returns the seed.
-    fn next_seed(&mut self, random: impl Fn() -> u64) -> [u64; 2] {
-        self.n_drawn += 1;
+    /// The seed; `random` is asked for one if there is none.
+    pub(crate) fn seed(&mut self, random: impl Fn() -> u64) -> [u64; 2] {
         *self.seed.get_or_insert_with(|| [random(), random()])
     }
 }

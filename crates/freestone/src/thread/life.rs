@@ -191,10 +191,10 @@ impl<O: Os + 'static> Threads<O> {
     ) -> bool {
         let (random, in_sandbox) = (|| shared.os().random(), shared.settings().sandbox());
         // In a sandbox the kernel is asked when the first heap begins, whatever its level, and not again.
-        let mut number = || if in_sandbox { registry.keys.number(random) } else { random() };
         if in_sandbox {
-            let _ = number();
+            registry.keys.seed(random);
         }
+        let mut number = || if in_sandbox { registry.keys.number(random) } else { random() };
         let watched = (level >= Harden::Checks).then(|| {
             if shared.settings().harden() == Harden::Full {
                 shared.secret.begin_erasing();

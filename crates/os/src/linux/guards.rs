@@ -49,19 +49,17 @@ pub(crate) unsafe fn close(at: *mut u8, bytes: usize, by: GuardBy) -> Result<(),
         return Err(Errno::INVAL);
     }
     // SAFETY: no code uses the range, which is committed (this function's contract).
-    let closed = unsafe { close_each(at, bytes, by) };
-    match (by, closed) {
-        (GuardBy::Marker, Ok(())) => HAS_MARKERS.set(true),
-        (_, Ok(())) => {}
-        (_, Err(errno)) => {
-            // The kernel closes one mapping after the other, and `mlock` of a part of the range makes several of one.
-            // SAFETY: the range is committed (this function's contract).
-            let _ = unsafe { open(at, bytes, by) };
-            let is_locked = by == GuardBy::Marker && errno == Errno::INVAL && HAS_MARKERS.get() == Some(true);
-            return Err(if is_locked { Errno::AGAIN } else { errno });
+    let Err(errno) = (unsafe { close_each(at, bytes, by) }) else {
+        if by == GuardBy::Marker {
+            HAS_MARKERS.set(true);
         }
-    }
-    Ok(())
+        return Ok(());
+    };
+    // The kernel closes one mapping after the other, and `mlock` of a part of the range makes several of one.
+    // SAFETY: the range is committed (this function's contract).
+    let _ = unsafe { open(at, bytes, by) };
+    let is_locked = by == GuardBy::Marker && errno == Errno::INVAL && HAS_MARKERS.get() == Some(true);
+    Err(if is_locked { Errno::AGAIN } else { errno })
 }
 
 /// As [`close`], but that the start of the range may stay closed if the kernel refuses.

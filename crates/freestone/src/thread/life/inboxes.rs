@@ -30,12 +30,14 @@ impl<O: Os + 'static> Threads<O> {
             if look.is_to_stop() {
                 return true;
             }
-            let waiting = || mailbox.idle().look(mailbox.inbox().newest(), now_ms, decay_ms);
-            if waiting() == Waiting::Long || which == Which::All {
+            let ask = || mailbox.idle().look(mailbox.inbox().newest(), now_ms, decay_ms);
+            let mut waiting = ask();
+            if waiting == Waiting::Long || which == Which::All {
                 look.through(mailbox);
+                // Others may have come meanwhile.
+                waiting = ask();
             }
-            // Others may have come while the inbox was looked through.
-            may_wait |= waiting() != Waiting::None;
+            may_wait |= waiting != Waiting::None;
         }
         may_wait
     }

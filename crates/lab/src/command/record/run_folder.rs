@@ -156,15 +156,15 @@ impl RunFolder {
 }
 
 /// Moves a file to the first of the names that no file has. Returns the name.
-fn move_to_first_free(from: &Path, mut names: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
-    loop {
-        let Some(to) = names.next() else { return Err(io::ErrorKind::AlreadyExists.into()) };
+fn move_to_first_free(from: &Path, names: impl Iterator<Item = PathBuf>) -> io::Result<PathBuf> {
+    for to in names {
         match moving::to_free_name(from, &to) {
             Ok(()) => return Ok(to),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
     }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 impl Drop for RunFolder {
