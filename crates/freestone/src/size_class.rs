@@ -152,7 +152,18 @@ pub(crate) const fn class_of_aligned(size: usize, align: usize) -> Option<usize>
 #[inline]
 #[must_use]
 pub(crate) const fn block_bytes(class: usize) -> usize {
+    if class >= N_CLASSES {
+        no_class();
+    }
     BLOCK_BYTES[class] as usize
+}
+
+/// Panics: a number is none of a class. It has no parameters, so a function that indexes by class several times has one call of it, not one with a place in
+/// the source for each.
+#[cold]
+#[inline(never)]
+const fn no_class() -> ! {
+    panic!("no size class has this number")
 }
 
 /// Pages in a span of a class, unless the option `span_size` is larger.
@@ -186,6 +197,9 @@ impl BlockDivision {
     #[inline]
     #[must_use]
     pub(crate) const fn of(class: usize) -> Self {
+        if class >= N_CLASSES {
+            no_class();
+        }
         Self { reciprocal: RECIPROCAL[class] }
     }
 

@@ -200,6 +200,17 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         before.has_header(Header::new(size, FREE), self.sealer)
     }
 
+    /// [`Tlsf::release`] by a call, for callers that copy a block or write headers anyway: its code is there once for all of them.
+    ///
+    /// # Safety
+    /// - As for [`Tlsf::release`].
+    #[cfg_attr(target_os = "none", inline(always))]
+    #[cfg_attr(not(target_os = "none"), inline(never))]
+    pub(crate) unsafe fn release_by_call(&mut self, used: Used) {
+        // SAFETY: this function's contract.
+        unsafe { self.release(used) }
+    }
+
     /// Makes a used block free: marks it, merges it with the previous block, merges it with the next, inserts it.
     ///
     /// Long because: it is one case for each state of the two neighbours, and a call between them would lengthen the bound.

@@ -73,7 +73,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         // Both headers are read again, because the new block may be a neighbour.
         let (header, next_header) = (used.block.header(self.sealer), used.next.header(self.sealer));
         // SAFETY: the old block is still in use, with these headers, and its contents have been copied.
-        unsafe { self.release(Used { header, next_header, ..used }) };
+        unsafe { self.release_by_call(Used { header, next_header, ..used }) };
         Ok(new)
     }
 
@@ -129,7 +129,7 @@ impl<P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: usize> T
         let header = Header::new(size - need, 0);
         tail.set_header(header, self.sealer);
         // SAFETY: the tail is a block marked as used that no code uses; `next` follows it.
-        unsafe { self.release(Used { block: tail, header, next, next_header: next.header(self.sealer) }) };
+        unsafe { self.release_by_call(Used { block: tail, header, next, next_header: next.header(self.sealer) }) };
     }
 
     /// The number of bytes that the owner of a used block, whose header is `header`, may write.

@@ -241,7 +241,7 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         let (header, next_header) = (block.header(self.sealer).used(bytes), Header::new(0, 0));
         sentinel.set_header(next_header, self.sealer);
         // SAFETY: the old sentinel, a used block of size 0, becomes one of `bytes` bytes that no code uses; the new sentinel follows it.
-        unsafe { self.release(Used { block, header, next: sentinel, next_header }) };
+        unsafe { self.release_by_call(Used { block, header, next: sentinel, next_header }) };
         Ok(())
     }
 

@@ -1,10 +1,9 @@
 //! One of something for each size class.
 
-use super::N_CLASSES;
+use super::{N_CLASSES, no_class};
 use core::ops::Index;
 
-/// One `T` for each size class, by the class's number. A number that is no class panics here, wherever it comes from: so the library has one place of that in
-/// place of one for each that indexes.
+/// One `T` for each size class, by the class's number. A number that is no class panics.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct PerClass<T>([T; N_CLASSES]);
@@ -18,12 +17,6 @@ impl<T> PerClass<T> {
     /// All, by class.
     pub(crate) fn iter(&self) -> core::slice::Iter<'_, T> {
         self.0.iter()
-    }
-
-    /// That of a class. A number that is no class panics here: from within `index` the compiler makes a place of its own for each that indexes.
-    #[inline(always)]
-    fn of(&self, class: usize) -> &T {
-        &self.0[class]
     }
 
     /// That of a class, unchecked.
@@ -43,6 +36,9 @@ impl<T> Index<usize> for PerClass<T> {
 
     #[inline(always)]
     fn index(&self, class: usize) -> &T {
-        self.of(class)
+        if class >= N_CLASSES {
+            no_class();
+        }
+        &self.0[class]
     }
 }

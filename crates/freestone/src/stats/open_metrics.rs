@@ -83,16 +83,28 @@ fn write_all<T: Labelled>(f: &mut Formatter<'_>, prefix: &str, rows: &[T]) -> fm
         let (name, suffix) = (figure.name(), write_head(f, prefix, figure)?);
         for row in rows.iter().filter(|row| row.is_used()) {
             if let Some(number) = row.value(at) {
-                write!(f, "freestone_{prefix}{name}{suffix}")?;
+                write_name(f, [prefix, name, suffix])?;
                 row.write_labels(f)?;
-                writeln!(f, " {number}")?;
+                write_number(f, number)?;
             }
         }
     }
     Ok(())
 }
 
-/// Writes what a family of figures is. Returns the end of their names. One function for figures of all rows.
+/// Writes the parts of a sample's name. As the next two, one function for rows of all kinds.
+#[inline(never)]
+fn write_name(f: &mut Formatter<'_>, [prefix, name, suffix]: [&str; 3]) -> fmt::Result {
+    write!(f, "freestone_{prefix}{name}{suffix}")
+}
+
+/// Writes what a sample has behind its labels.
+#[inline(never)]
+fn write_number(f: &mut Formatter<'_>, number: u64) -> fmt::Result {
+    writeln!(f, " {number}")
+}
+
+/// Writes what a family of figures is. Returns the end of their names.
 fn write_head(f: &mut Formatter<'_>, prefix: &str, figure: &Figure) -> Result<&'static str, fmt::Error> {
     let (name, meaning) = (figure.name(), figure.meaning());
     let (kind, suffix) = match figure.kind {
