@@ -102,6 +102,13 @@ fn forks_beside_threads_that_purge_when_their_heap_has_ended() {
 }
 
 #[test]
+fn a_child_leaves_alone_what_waited_for_other_threads_and_uses_what_it_frees_of_theirs() {
+    for way in WAYS {
+        expect_silent(&mut Program::new("fork_waiting.c", way).command(), way);
+    }
+}
+
+#[test]
 fn starting_a_process_without_fork_runs_no_handlers() {
     if is_emulator() {
         return;

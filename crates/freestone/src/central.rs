@@ -11,7 +11,7 @@
 //! A thread that exits abandons its spans that still have blocks out; a thread that needs a span of the class adopts one. A block freed in
 //! between goes back to its span here, under the lock of the class. After a fork, the child has blocks whose spans belong to threads that do
 //! not exist there and may have been changing the spans at the moment of the fork. When such an orphaned block is freed, it does not go back to
-//! its span; it is kept in a chain per class, and handed out again from there.
+//! its span; it is kept in a chain per class, and handed out again from there (`thread::orphaned`).
 //!
 //! Invariants: a span is in a list exactly while its owner is null, and then its page map entries say `ABANDONED`. The spans in `available`
 //! have a block to give. `n_available` counts them; read without the lock it is a hint.
@@ -30,8 +30,8 @@ use crate::usage::Usage;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
-use freestone_base::lock::{Forker, Guard, Lock};
-use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
+use freestone_base::lock::{Forker, Lock};
+use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use freestone_os::{Futex, Os};
 
 /// Rank of the locks of the classes.
@@ -52,8 +52,10 @@ unsafe impl Send for ClassLists {}
 pub(crate) struct CentralLists {
     classes: PerClass<Lock<ClassLists, Futex, RANK>>,
     n_available: PerClass<AtomicU32>,
-    /// There may be orphaned blocks.
+    /// There are orphaned heaps: there may be orphaned blocks.
     has_orphaned: AtomicBool,
+    /// The mailbox of an orphaned heap, as `Span::owner` has it; null while a thread looks at it.
+    orphan: AtomicPtr<c_void>,
 }
 
 /// The result of [`CentralLists::free`].
@@ -79,6 +81,7 @@ impl CentralLists {
             ),
             n_available: PerClass::new([const { AtomicU32::new(0) }; N_CLASSES]),
             has_orphaned: AtomicBool::new(false),
+            orphan: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
@@ -183,40 +186,47 @@ impl CentralLists {
         }
     }
 
-    /// Keeps an orphaned block, whose span is not to be touched, so that it can be handed out again. All are linked with the same `key`.
+    /// Keeps orphaned blocks of `class`, whose spans are not to be touched. All that are kept are marked as in a bin and linked with the same `key`.
     ///
     /// # Safety
-    /// - `block` is a block of `class`, and the caller's.
-    pub(crate) unsafe fn keep_orphaned(&self, class: usize, block: *mut Node, key: LinkKey) {
-        // SAFETY: the block is the caller's to give, and has room for a link.
-        unsafe { self.classes[class].lock().orphaned.push(block, key) };
-        self.has_orphaned.store(true, Ordering::Relaxed);
-    }
-
-    /// The lists of `class`, if there may be orphaned blocks and no other thread holds the lock.
-    fn try_lock_orphaned(&self, class: usize) -> Option<Guard<'_, ClassLists, Futex, RANK>> {
-        if self.has_orphaned.load(Ordering::Relaxed) { self.classes[class].try_lock() } else { None }
+    /// - The blocks are linked from first to last, of `class`, free, and the caller's.
+    pub(crate) unsafe fn keep_orphaned(&self, class: usize, mut blocks: Chain, key: LinkKey) {
+        if blocks.len == 0 {
+            return;
+        }
+        let mut lists = self.classes[class].lock();
+        let kept = lists.orphaned;
+        if kept.len > 0 {
+            // SAFETY: the last block is the caller's and free.
+            unsafe { free_node::write_in_bin(blocks.last, kept.first, key) };
+            (blocks.last, blocks.len) = (kept.last, blocks.len + kept.len);
+        }
+        lists.orphaned = blocks;
     }
 
     /// Takes all orphaned blocks of `class`; none if another thread holds the lock of the class.
     pub(crate) fn take_orphaned(&self, class: usize) -> Chain {
-        match self.try_lock_orphaned(class) {
+        match self.classes[class].try_lock() {
             Some(mut lists) => core::mem::replace(&mut lists.orphaned, Chain::EMPTY),
             None => Chain::EMPTY,
         }
     }
 
-    /// Takes one orphaned block of `class`; null if there is none, or another thread holds the lock of the class. `key` is that of blocks in transit.
-    pub(crate) fn take_one_orphaned(&self, class: usize, key: LinkKey) -> *mut Node {
-        let Some(mut lists) = self.try_lock_orphaned(class) else { return ptr::null_mut() };
-        let first = lists.orphaned.first;
-        if !first.is_null() {
-            // SAFETY: the block is in the chain, so its first word links to the next.
-            let next = unsafe { free_node::next(first, key) };
-            let len = lists.orphaned.len - 1;
-            lists.orphaned = if len == 0 { Chain::EMPTY } else { Chain { first: next, len, ..lists.orphaned } };
-        }
-        first
+    /// Whether there are orphaned heaps.
+    #[inline]
+    pub(crate) fn has_orphaned(&self) -> bool {
+        self.has_orphaned.load(Ordering::Relaxed)
+    }
+
+    /// Takes the orphaned heap to look at next; null if another thread looks at one, or there is none.
+    pub(crate) fn take_orphan(&self) -> *mut c_void {
+        self.orphan.swap(ptr::null_mut(), Ordering::Acquire)
+    }
+
+    /// Puts it back, or the next one.
+    pub(crate) fn put_back_orphan(&self, mailbox: *mut c_void) {
+        self.has_orphaned.store(true, Ordering::Relaxed);
+        self.orphan.store(mailbox, Ordering::Release);
     }
 
     /// Calls `visit` with each span of `class` that has no owner, under the lock: its first page, its record, and whether it is listed as full.

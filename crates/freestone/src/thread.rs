@@ -25,6 +25,7 @@
 //! | [`mailbox`] | where others hand over a heap's blocks |
 //! | [`idle_note`] | how long blocks have waited in an inbox |
 //! | [`idle`] | what waits in the inbox of an idle thread, without the memory that can go back |
+//! | [`orphaned`] | in a forked child, the heaps of threads that do not exist there |
 //! | [`burst`] | when a burst ends |
 //! | [`capacity`] | how many blocks a bin may hold |
 //! | [`span_purge`] | when OS pages inside spans go back |
@@ -92,6 +93,7 @@ pub(crate) mod locate;
 pub(crate) mod lookup;
 pub(crate) mod mailbox;
 pub(crate) mod new_block;
+pub(crate) mod orphaned;
 pub(crate) mod profile_countdowns;
 pub(crate) mod profiling;
 pub(crate) mod recorded;

@@ -202,63 +202,45 @@ fn os_pages_of_an_abandoned_span_go_back_once_too_much_is_free_in_spans() {
     }
 }
 
+/// Keeps blocks as orphaned ones, `n` at a time.
+fn keep_orphaned(world: &World, class: usize, blocks: &[*mut Node], n: usize) {
+    for blocks in blocks.chunks(n) {
+        let mut chain = Chain::EMPTY;
+        for &block in blocks {
+            // SAFETY: the block is the test's.
+            unsafe { chain.push(block, LinkKey::PLAIN) };
+        }
+        // SAFETY: as above.
+        unsafe { world.shared.central.keep_orphaned(class, chain, LinkKey::PLAIN) };
+    }
+}
+
 #[test]
 fn orphaned_blocks_are_all_handed_out_again_once() {
     let world = World::new(OS_PAGE_BYTES);
     let class = class_of(64);
-    let span = span_with(&world, class, 3);
-    for &block in &span.blocks {
-        // SAFETY: the block is the test's.
-        unsafe { world.shared.central.keep_orphaned(class, block, LinkKey::PLAIN) };
+    let span = span_with(&world, class, 7);
+    for n in 1..8 {
+        keep_orphaned(&world, class, &span.blocks, n);
+        assert_eq!(world.shared.central.take_orphaned(class + 1).len, 0);
+        let taken = world.shared.central.take_orphaned(class);
+        assert_eq!(Some(&taken.last), links(taken).last());
+        let taken = links(taken);
+        assert_eq!(taken.len(), 7);
+        assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), span.blocks.iter().copied().collect());
+        assert_eq!(world.shared.central.take_orphaned(class).len, 0);
     }
-    assert_eq!(world.shared.central.take_orphaned(class + 1).len, 0);
-    let taken = links(world.shared.central.take_orphaned(class));
-    assert_eq!(taken.len(), 3);
-    assert_eq!(taken.into_iter().collect::<BTreeSet<_>>(), span.blocks.iter().copied().collect());
-    assert_eq!(world.shared.central.take_orphaned(class).len, 0);
 }
 
 #[test]
 fn a_thread_does_not_wait_for_orphaned_blocks() {
     let world = World::new(OS_PAGE_BYTES);
     let span = span_with(&world, class_of(64), 1);
-    // SAFETY: the block is the test's.
-    unsafe { world.shared.central.keep_orphaned(span.class, span.blocks[0], LinkKey::PLAIN) };
+    keep_orphaned(&world, span.class, &span.blocks, 1);
     let lists = world.shared.central.classes[span.class].lock();
     assert_eq!(world.shared.central.take_orphaned(span.class).len, 0);
     drop(lists);
     assert_eq!(world.shared.central.take_orphaned(span.class).len, 1);
-}
-
-#[test]
-fn orphaned_blocks_are_handed_out_one_at_a_time_and_then_all_that_are_left() {
-    let world = World::new(OS_PAGE_BYTES);
-    let class = class_of(64);
-    let span = span_with(&world, class, 4);
-    let central = &world.shared.central;
-    assert!(central.take_one_orphaned(class, LinkKey::PLAIN).is_null());
-    for &block in &span.blocks {
-        // SAFETY: the block is the test's.
-        unsafe { central.keep_orphaned(class, block, LinkKey::PLAIN) };
-    }
-    let mut taken = std::vec![central.take_one_orphaned(class, LinkKey::PLAIN)];
-    assert!(central.take_one_orphaned(class + 1, LinkKey::PLAIN).is_null());
-    let left = central.take_orphaned(class);
-    assert_eq!(left.len, 3);
-    taken.extend(links(left));
-    assert_eq!(taken.iter().collect::<BTreeSet<_>>(), span.blocks.iter().collect());
-    assert!(central.take_one_orphaned(class, LinkKey::PLAIN).is_null());
-    // One by one to the end.
-    for &block in &span.blocks {
-        // SAFETY: the block is the test's.
-        unsafe { central.keep_orphaned(class, block, LinkKey::PLAIN) };
-    }
-    let all: BTreeSet<_> = (0..4).map(|_| central.take_one_orphaned(class, LinkKey::PLAIN)).collect();
-    assert_eq!(all, span.blocks.iter().copied().collect());
-    assert_eq!(
-        (central.take_one_orphaned(class, LinkKey::PLAIN), central.take_orphaned(class).len),
-        (ptr::null_mut(), 0)
-    );
 }
 
 #[test]

@@ -1,4 +1,6 @@
 //! Free blocks as values: the code that holds the value owns the block.
+//!
+//! Long because: the values are made of each other, and only here can be taken apart.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -88,7 +90,7 @@ impl FreeBlock {
     }
 }
 
-/// Free blocks of one class that were taken out of a span, one at least.
+/// Free blocks of one class that were taken out of a span, or of the chain of orphaned ones: one at least, once it is complete.
 #[derive(Debug)]
 #[must_use = "free blocks that are dropped are lost"]
 pub(crate) struct FreeBatch {
@@ -104,6 +106,19 @@ impl FreeBatch {
     /// - The blocks are linked, of `class`, free, out of their spans, and the caller's to give away.
     pub(crate) unsafe fn new(blocks: Chain, class: usize) -> Option<Self> {
         (blocks.len > 0).then_some(Self { blocks, class, is_zero: false })
+    }
+
+    /// No blocks of a class yet: for [`FreeBatch::push`].
+    pub(crate) fn empty(class: usize) -> Self {
+        Self { blocks: Chain::EMPTY, class, is_zero: false }
+    }
+
+    /// Adds a block of the class in front, linked with `key`.
+    pub(crate) fn push(&mut self, block: FreeBlock, key: LinkKey) {
+        debug_assert!(block.class == self.class);
+        let first = block.link(self.blocks.first, key);
+        let last = if self.blocks.len == 0 { first } else { self.blocks.last };
+        self.blocks = Chain { first, last, len: self.blocks.len + 1 };
     }
 
     /// The same blocks, which read as zero but for links and marks if `is_zero` says so.

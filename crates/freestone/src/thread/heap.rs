@@ -41,7 +41,6 @@ use crate::thread::watched::seat::WatchSeat;
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr;
-use freestone_base::inbox::LinkKey;
 use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_os::Os;
 
@@ -168,11 +167,6 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// The heap's mailbox, for other threads.
     pub(crate) fn mailbox(&self) -> &Mailbox {
         self.remote.mailbox()
-    }
-
-    /// What the links of blocks in transit are encoded with. For the holder of the registry's lock, and a forked child.
-    pub(crate) fn transit_key(&self) -> LinkKey {
-        self.remote.key()
     }
 
     /// Whether the heap is alive.

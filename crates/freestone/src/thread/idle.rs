@@ -33,7 +33,7 @@ use crate::thread::mailbox::Mailbox;
 use crate::thread::returns::misuse_of;
 use crate::thread::send::{self, Sent};
 use freestone_base::align;
-use freestone_base::inbox::{LinkKey, Node};
+use freestone_base::inbox::Node;
 use freestone_base::lock::{Forker, Lock};
 use freestone_base::sync::{AtomicBool, Ordering};
 use freestone_os::{Futex, MemoryRange, Os};
@@ -50,8 +50,6 @@ const ASKED_EVERY: u32 = 256;
 /// What is looked through.
 pub(crate) struct Look<'a, O: Os> {
     pub(crate) shared: &'a Shared<O>,
-    /// What all heaps encode the links of blocks in transit with: so those in a thread's inbox.
-    pub(crate) key: LinkKey,
     /// An inbox with fewer bytes in blocks is left as it is.
     pub(crate) bytes_least: usize,
     /// The right to look, which a thread that forks may wait for.
@@ -201,7 +199,7 @@ impl<O: Os> Look<'_, O> {
 
     fn send_one(&self, block: FreeBlock, is_suspect: bool) {
         let (class, address) = (block.class(), block.address());
-        if let Sent::Refused(page, why) = send::send(self.shared, block, is_suspect, None, self.key) {
+        if let Sent::Refused(page, why) = send::send(self.shared, block, is_suspect, None) {
             self.report(misuse_of(self.shared.pages.layout(), address, class, page, why), address);
         }
     }

@@ -26,25 +26,22 @@ use crate::config::Harden;
 use crate::page::ahead::RunsAhead;
 use crate::shared::Shared;
 use crate::size_class::N_CLASSES;
-use crate::span::{Generation, View};
+use crate::span::Generation;
 use crate::stats::rows::HeapKind;
 use crate::thread::explicit::ExplicitHeap;
-use crate::thread::free_block::Found;
 use crate::thread::gated::GatedHeap;
 use crate::thread::generations::Generations;
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::holdings::Holdings;
 use crate::thread::idle::Looking;
-use crate::thread::in_transit::InTransit;
 use crate::thread::keys::KeySource;
 use crate::thread::mailbox::Life;
 use crate::thread::records::{Record, Records};
 use crate::thread::spare::SpareHeaps;
 use crate::thread::watched::exact_free;
-use crate::thread::{emptying, large, span_owner, upkeep};
+use crate::thread::{emptying, large, orphaned, upkeep};
 use core::ptr;
-use freestone_base::inbox::LinkKey;
 use freestone_base::lock::{Forker, Lock};
 use freestone_base::sync::AtomicU32;
 use freestone_os::{Futex, Os};
@@ -299,9 +296,8 @@ impl<O: Os + 'static> Threads<O> {
         self.registry.release_raw(forker);
     }
 
-    /// In a forked child: orphans the heaps of threads that do not exist there. What those threads were doing at the moment of the fork cannot be
-    /// known, so their spans stay as they are; blocks of them that are freed are kept, and handed out again. Orphaned heaps no longer count
-    /// when the bins of the heaps that are left are sized.
+    /// In a forked child: orphans the heaps of threads that do not exist there (`orphaned`). They no longer count when the bins of the heaps that are
+    /// left are sized.
     ///
     /// # Safety
     /// - The process has one thread, whose heap is `own` if it has one, and no lock of this module or below is held.
@@ -311,24 +307,7 @@ impl<O: Os + 'static> Threads<O> {
             let Some(shared) = heap.shared().filter(|_| heap.life() == Life::Alive && !is_own) else { continue };
             self.registry.lock().leave(heap, Life::Orphaned);
             shared.pages.take_back(heap.cache(), RunsAhead::NONE);
-            heap.mailbox().close(|late| keep_late(shared, late, heap.transit_key()));
-        }
-    }
-}
-
-/// Keeps blocks that were handed over to an orphaned heap.
-#[inline(never)]
-fn keep_late<O: Os>(shared: &Shared<O>, mut blocks: InTransit, key: LinkKey) {
-    let view: View = shared.pages.view();
-    while let Some(found) = blocks.pop(&view, Generation::NONE.tag()) {
-        match found {
-            Found::Own(block) | Found::Other(block, _) => span_owner::keep_orphaned(shared, block, key),
-            Found::Stretch(stretch) => {
-                for block in stretch.into_blocks() {
-                    span_owner::keep_orphaned(shared, block, key);
-                }
-            }
-            Found::Lost(_) | Found::Wrong(..) => {}
+            orphaned::add(&shared.central, heap.mailbox());
         }
     }
 }

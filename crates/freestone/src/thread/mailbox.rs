@@ -8,7 +8,7 @@ use crate::thread::in_transit::{BlockInbox, InTransit};
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::LinkKey;
-use freestone_base::sync::{AtomicU32, AtomicUsize, Ordering};
+use freestone_base::sync::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 /// Where a heap is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub(crate) struct Mailbox {
     idle: IdleNote,
     life: AtomicU32,
     key: AtomicUsize,
+    /// Of an orphaned heap: the mailbox of the next in their ring.
+    next_orphan: AtomicPtr<Mailbox>,
 }
 
 impl Mailbox {
@@ -45,6 +47,7 @@ impl Mailbox {
             idle: IdleNote::new(),
             life: AtomicU32::new(Life::NotCreated as u32),
             key,
+            next_orphan: AtomicPtr::new(ptr::null_mut()),
         }
     }
 
@@ -111,6 +114,20 @@ impl Mailbox {
     pub(crate) fn close(&self, late: impl Fn(InTransit)) {
         late(self.inbox.close(self.key()));
         late(self.looked_through.close(self.key()));
+    }
+
+    /// Opens what is closed, of an orphaned heap.
+    pub(crate) fn reopen(&self) {
+        for inbox in [&self.inbox, &self.looked_through] {
+            if inbox.is_closed() {
+                inbox.open();
+            }
+        }
+    }
+
+    /// The next one in the ring of orphaned heaps (`orphaned`).
+    pub(crate) fn next_orphan(&self) -> &AtomicPtr<Mailbox> {
+        &self.next_orphan
     }
 }
 

@@ -15,9 +15,8 @@ use crate::page::Prefers;
 use crate::size_class::block_bytes;
 use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
-use crate::thread::span_owner::take_orphaned;
 use crate::thread::spans::OwnedSpans;
-use crate::thread::{capacity, drain, flush, profiling, route, sampling, upkeep};
+use crate::thread::{capacity, drain, flush, orphaned, profiling, route, sampling, upkeep};
 use core::ptr;
 use freestone_os::Os;
 
@@ -77,7 +76,7 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
             own.accounts().add_free(class, -i64::from(n_reused));
             return Some(batch);
         }
-        if let Err(orphaned) = find_span(own, class) {
+        if let Err(orphaned) = find_span(own, class, n) {
             return orphaned;
         }
     }
@@ -86,15 +85,13 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
 /// Makes a span that has a block to give the current one of a class.
 ///
 /// # Errors
-/// Orphaned blocks, which were found before a new span; `None` when memory runs out.
+/// Up to `n` orphaned blocks, which were found before a new span; `None` when memory runs out.
 #[cold]
 #[inline(never)]
-fn find_span<O: Os>(own: Own<'_, O>, class: usize) -> Result<(), Option<FreeBatch>> {
+fn find_span<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Result<(), Option<FreeBatch>> {
     if !own.spans().of(class).use_fullest_partial(own.layout()) && !adopt(own, class) {
-        if own.holdings().is_none() {
-            if let Some(orphaned) = take_orphaned(own.shared(), class, own.remote().key(), own.bins().key()) {
-                return Err(Some(orphaned));
-            }
+        if let Some(orphaned) = orphaned::take(own, class, n) {
+            return Err(Some(orphaned));
         }
         if !use_new_span(own, class) {
             return Err(None);

@@ -139,7 +139,7 @@ pub(crate) fn route_suspect<O: Os>(own: Own<'_, O>, block: FreeBlock) {
 fn route_one<O: Os>(own: Own<'_, O>, block: FreeBlock, is_suspect: bool) {
     let (class, address) = (block.class(), block.address());
     let home = Some(own.heap().mailbox());
-    match send::send(own.shared(), block, is_suspect, home, own.remote().key()) {
+    match send::send(own.shared(), block, is_suspect, home) {
         Sent::HandedOver => own.remote().count_handover(),
         Sent::Done => {}
         Sent::Refused(page, why) => returns::report_refused(own, address, class, page, why),

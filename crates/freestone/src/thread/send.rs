@@ -3,7 +3,6 @@
 //! ```text
 //!  the span's owner is  none              ─▶ central list
 //!                       the caller's heap ─▶ back to the caller
-//!                       an orphaned heap  ─▶ kept with the central list, to be handed out again
 //!                       any other heap    ─▶ its inbox; closed: read the owner again, the span is being abandoned
 //! ```
 //!
@@ -13,10 +12,9 @@ use crate::shared::Shared;
 use crate::span::PageIndex;
 use crate::span::blocks::Refused;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::mailbox::{Life, Mailbox};
-use crate::thread::span_owner::{free_abandoned, keep_orphaned, owner_of, owner_of_span};
+use crate::thread::mailbox::Mailbox;
+use crate::thread::span_owner::{free_abandoned, owner_of, owner_of_span};
 use crate::thread::watched::homecoming::fill_head;
-use freestone_base::inbox::LinkKey;
 use freestone_base::sync::spin_hint;
 use freestone_os::Os;
 
@@ -34,14 +32,8 @@ pub(crate) enum Sent {
 }
 
 /// Sends a block to its span's current owner, or gives it back to the span if that has none. `home`: the caller's mailbox, if it has one. A suspect may have
-/// been free before: the owner finds that out. `key` is that of blocks in transit.
-pub(crate) fn send<O: Os>(
-    shared: &Shared<O>,
-    mut block: FreeBlock,
-    is_suspect: bool,
-    home: Option<&Mailbox>,
-    key: LinkKey,
-) -> Sent {
+/// been free before: the owner finds that out.
+pub(crate) fn send<O: Os>(shared: &Shared<O>, mut block: FreeBlock, is_suspect: bool, home: Option<&Mailbox>) -> Sent {
     let (page, mut owner) = owner_of(shared, &block);
     loop {
         match owner {
@@ -54,10 +46,6 @@ pub(crate) fn send<O: Os>(
                 }
             }
             Some(owner) if home.is_some_and(|home| owner.is(home)) => return Sent::Home(page, block),
-            Some(owner) if owner.mailbox().life() == Life::Orphaned => {
-                keep_orphaned(shared, block, key);
-                return Sent::Done;
-            }
             Some(owner) => match owner.mailbox().inbox().push_one(block, owner.mailbox().key(), is_suspect) {
                 Ok(()) => return Sent::HandedOver,
                 Err(refused) => {

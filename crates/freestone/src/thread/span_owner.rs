@@ -6,15 +6,15 @@
 //! # Safety
 //! `Span::owner` of a small span is null or the mailbox of a thread heap, whose record is never unmapped.
 
-use crate::central::FreeOutcome;
+use crate::central::{CentralLists, FreeOutcome};
 use crate::shared::Shared;
 use crate::span::PageIndex;
 use crate::span::blocks::Refused;
-use crate::span::free_node::{self, END_OF_BIN};
-use crate::thread::free_block::{FreeBatch, FreeBlock};
+use crate::span::free_node::Chain;
+use crate::thread::free_block::{FreeBlock, FreeChain};
 use crate::thread::mailbox::Mailbox;
 use core::ptr::{self, NonNull};
-use freestone_base::inbox::LinkKey;
+use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
@@ -23,6 +23,22 @@ use freestone_os::Os;
 pub(crate) struct Owner(NonNull<Mailbox>);
 
 impl Owner {
+    /// The owner with this mailbox, which is that of a heap's record; `None` of null.
+    #[inline]
+    fn new(mailbox: *mut Mailbox) -> Option<Self> {
+        NonNull::new(mailbox).map(Self)
+    }
+
+    /// The orphaned heap to look at next, which is the caller's to put back.
+    pub(crate) fn take_orphan(central: &CentralLists) -> Option<Self> {
+        Self::new(central.take_orphan().cast())
+    }
+
+    /// The orphaned heap behind this one.
+    pub(crate) fn next_orphan(self) -> Self {
+        Self::new(self.mailbox().next_orphan().load(Ordering::Relaxed)).unwrap_or(self)
+    }
+
     /// The mailbox.
     #[inline]
     pub(crate) fn mailbox(&self) -> &Mailbox {
@@ -53,8 +69,7 @@ pub(crate) fn owner_of<O: Os>(shared: &Shared<O>, block: &FreeBlock) -> (PageInd
 /// The owner of the small span that starts at `page`, whose block the caller has.
 pub(crate) fn owner_of_span<O: Os>(shared: &Shared<O>, page: PageIndex) -> Option<Owner> {
     // SAFETY: a block of the span is out, so the span is there and has a record.
-    let owner = unsafe { shared.pages.span(page) }.owner.load(Ordering::Acquire);
-    NonNull::new(owner.cast()).map(Owner)
+    Owner::new(unsafe { shared.pages.span(page) }.owner.load(Ordering::Acquire).cast())
 }
 
 /// Gives a block back to its span, which starts at `page`, if that has no owner.
@@ -74,30 +89,24 @@ pub(crate) fn free_abandoned<O: Os>(
     }
 }
 
-/// Keeps a block of an orphaned heap, to be handed out again. `key` is that of blocks in transit.
+/// Keeps a block of an orphaned heap, to be handed out again. All are kept with the same `key`.
 pub(crate) fn keep_orphaned<O: Os>(shared: &Shared<O>, block: FreeBlock, key: LinkKey) {
-    // SAFETY: the block is ours to give.
-    unsafe { shared.central.keep_orphaned(block.class(), block.node(), key) };
+    let class = block.class();
+    let node = block.link(ptr::null_mut(), key);
+    // SAFETY: the block was the value's, which is a chain of one now.
+    unsafe { shared.central.keep_orphaned(class, Chain { first: node, last: node, len: 1 }, key) };
 }
 
-/// Takes all blocks of a class whose spans belong to threads that do not exist in this forked child, linked for a bin with the key `bins`.
-pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize, key: LinkKey, bins: LinkKey) -> Option<FreeBatch> {
-    let blocks = shared.central.take_orphaned(class);
-    let mut block = blocks.first;
-    while !block.is_null() {
-        // SAFETY: the central lists have the blocks linked with that key, and give them away.
-        let next = unsafe { free_node::next(block, key) };
-        // SAFETY: as above.
-        unsafe { free_node::write_in_bin(block, if next.is_null() { END_OF_BIN } else { next }, bins) };
-        block = next;
-    }
-    // SAFETY: as above.
-    unsafe { FreeBatch::new(blocks, class) }
+/// Takes the blocks of a class that are kept, with their `key`, and which one is last.
+pub(crate) fn take_orphaned<O: Os>(shared: &Shared<O>, class: usize, key: LinkKey) -> (FreeChain, *mut Node) {
+    let kept = shared.central.take_orphaned(class);
+    // SAFETY: the chain has as many blocks of the class, which were linked with this key, and gives them away.
+    (unsafe { FreeChain::new(kept.first, kept.len, class, key) }, kept.last)
 }
 
-/// Takes one block of a class whose span belongs to a thread that does not exist in this forked child. `key` is that of blocks in transit.
-pub(crate) fn take_one_orphaned<O: Os>(shared: &Shared<O>, class: usize, key: LinkKey) -> Option<FreeBlock> {
-    let block = shared.central.take_one_orphaned(class, key);
-    // SAFETY: the central lists have the block, free and of `class`, and give it away.
-    (!block.is_null()).then(|| unsafe { FreeBlock::new(block.cast(), class) })
+/// Puts back what is left of the blocks that [`take_orphaned`] took, of which `last` is the last.
+pub(crate) fn put_back_orphaned<O: Os>(shared: &Shared<O>, left: FreeChain, last: *mut Node) {
+    let chain = Chain { first: left.first(), last, len: left.n_left() };
+    // SAFETY: the blocks were the value's, linked up to the last with the key of all that are kept.
+    unsafe { shared.central.keep_orphaned(left.class(), chain, left.key()) };
 }

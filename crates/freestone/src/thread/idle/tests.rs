@@ -22,8 +22,8 @@ fn look(world: &World) {
 
 /// Looks through the inbox of one heap if it has `bytes_least`, calling `meanwhile` after each [`ASKED_EVERY`] blocks: it says whether to stop.
 fn look_while(world: &World, heap: Own<'_, Fake>, bytes_least: usize, meanwhile: impl Fn() -> bool) {
-    let (shared, key) = (&*world.shared, heap.remote().key());
-    Look { shared, key, bytes_least, looking: &Looking::new(), is_ending: &meanwhile }.through(heap.heap().mailbox());
+    Look { shared: &world.shared, bytes_least, looking: &Looking::new(), is_ending: &meanwhile }
+        .through(heap.heap().mailbox());
 }
 
 fn purged_bytes(world: &World) -> u64 {
@@ -226,8 +226,7 @@ fn without_address_space_for_the_bitmap_nothing_happens() {
     let newest = mailbox.inbox().newest();
     // What `through` does if the kernel has none.
     let blocks = mailbox.inbox().take_for_owner(mailbox.key());
-    let (shared, key) = (&*world.shared, owner.remote().key());
-    let look = Look { shared, key, bytes_least: 0, looking: &Looking::new(), is_ending: &|| false };
+    let look = Look { shared: &world.shared, bytes_least: 0, looking: &Looking::new(), is_ending: &|| false };
     look.put_back(mailbox, blocks);
     assert_eq!(mailbox.inbox().newest(), newest);
     end(world, [owner, other]);

@@ -23,10 +23,13 @@ impl<O: Os + 'static> Threads<O> {
         let Some(_looking) = self.looking.begin() else { return true };
         let (now_ms, mut may_wait) = (shared.os().now_ms() as u32, false);
         // Watched heaps look at each block that they take back.
-        let plain = self.threads.iter().filter(|heap| heap.life() == Life::Alive && heap.watched().get().is_none());
+        let plain = self
+            .threads
+            .iter()
+            .filter(|heap| matches!(heap.life(), Life::Alive | Life::Orphaned) && heap.watched().get().is_none());
         for heap in plain {
             let mailbox = heap.mailbox();
-            let look = Look { shared, key: mailbox.key(), bytes_least, looking: &self.looking, is_ending };
+            let look = Look { shared, bytes_least, looking: &self.looking, is_ending };
             if look.is_to_stop() {
                 return true;
             }

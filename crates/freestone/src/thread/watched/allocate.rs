@@ -13,13 +13,12 @@ use crate::span::single_block::Choice;
 use crate::span::trailer::{Fields, LEAST_BLOCK_BYTES, State, TRAILER_BYTES, Trailer, base_of};
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
-use crate::thread::span_owner::take_one_orphaned;
 use crate::thread::watched::homecoming::fill_head;
 use crate::thread::watched::magazine::{capacity, is_short, least};
 use crate::thread::watched::request::Request;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{empty_block, large_block, release};
-use crate::thread::{drain, refill};
+use crate::thread::{drain, orphaned, refill};
 use core::hint;
 use core::ptr::{self, NonNull};
 use freestone_os::Os;
@@ -176,11 +175,9 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
             drain::drain(own);
         }
         if !spans.use_fullest_partial(layout) && !refill::adopt(own, class) {
-            if own.holdings().is_none() {
-                if let Some(block) = take_one_orphaned(shared, class, own.remote().key()) {
-                    fill_head(shared, &block);
-                    return Some(block.into_node().cast());
-                }
+            if let Some(block) = orphaned::take_one(own, class) {
+                fill_head(shared, &block);
+                return Some(block.into_node().cast());
             }
             if !refill::use_new_span(own, class) {
                 // Memory is short: what waits gives way.

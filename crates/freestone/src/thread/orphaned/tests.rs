@@ -1,0 +1,273 @@
+#![allow(unsafe_code)]
+use super::*;
+use crate::config::key;
+use crate::misuse::seen;
+use crate::span::free_node::MARK;
+use crate::testing::World;
+use crate::thread::life::succession::Which;
+use crate::thread::upkeep;
+use freestone_os::fake::Fake;
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+use std::vec::Vec;
+
+const BYTES: usize = 64;
+
+fn world() -> World {
+    let world = World::new(4096);
+    world.set(key::MISUSE, "ignore");
+    let _ = seen::take();
+    world
+}
+
+fn blocks(own: Own<'_, Fake>, bytes: usize, n: usize) -> Vec<*mut u8> {
+    (0..n).map(|_| own.allocate(bytes, 1).start).collect()
+}
+
+/// Frees blocks, and hands them over.
+fn free_all(own: Own<'_, Fake>, blocks: &[*mut u8]) {
+    for &block in blocks {
+        // SAFETY: the block is the test's; some tests free one twice.
+        unsafe { own.free(block) };
+    }
+    upkeep::flush_all(own);
+}
+
+/// Allocates until `wanted` blocks were handed out, and checks that none is handed out twice. Returns all.
+fn allocate_until(own: Own<'_, Fake>, bytes: usize, wanted: &[*mut u8]) -> BTreeSet<*mut u8> {
+    let (mut live, mut wanted): (BTreeSet<_>, BTreeSet<_>) = (BTreeSet::new(), wanted.iter().copied().collect());
+    while !wanted.is_empty() {
+        assert!(live.len() < 100_000, "{} blocks are lost", wanted.len());
+        let block = own.allocate(bytes, 1).start;
+        wanted.remove(&block);
+        assert!(live.insert(block), "{block:?} is handed out twice");
+    }
+    live
+}
+
+#[test]
+fn a_fork_leaves_alone_what_waits() {
+    let world = world();
+    let (own, lost) = (world.heap(), world.heap());
+    let waiting = blocks(lost, BYTES, 1000);
+    free_all(own, &waiting);
+    let newest = lost.heap().mailbox().inbox().newest();
+    world.orphan_others(own);
+    assert_eq!(lost.heap().mailbox().inbox().newest(), newest);
+    assert!(newest != 0);
+    allocate_until(own, BYTES, &waiting);
+    world.check().unwrap();
+    assert_eq!(seen::take(), []);
+}
+
+/// The child forks again: those orphaned before stay so.
+#[test]
+fn blocks_of_many_orphaned_heaps_are_handed_out_again_in_children_of_children() {
+    let world = world();
+    let (own, first, second) = (world.heap(), world.heap(), world.heap());
+    let (of_first, of_second) = (blocks(first, BYTES, 300), blocks(second, BYTES, 10));
+    free_all(own, &of_first[..100]);
+    world.orphan_others(own);
+    let others: Vec<_> = (0..20).map(|_| world.heap()).collect();
+    let of_others: Vec<_> = others.iter().flat_map(|&other| blocks(other, 400, 50)).collect();
+    free_all(own, &of_first[100..200]);
+    free_all(own, &of_others);
+    world.orphan_others(own);
+    free_all(own, &of_first[200..]);
+    free_all(own, &of_second);
+    allocate_until(own, BYTES, &[of_first, of_second].concat());
+    allocate_until(own, 400, &of_others);
+    world.check().unwrap();
+    assert_eq!(seen::take(), []);
+}
+
+#[test]
+fn what_is_freed_to_a_heap_that_was_ending_at_the_fork_is_handed_out_again() {
+    let world = world();
+    let (own, lost) = (world.heap(), world.heap());
+    let waiting = blocks(lost, BYTES, 100);
+    // Its thread was about to abandon the spans.
+    lost.heap().mailbox().close(|late| assert!(late.is_empty()));
+    world.orphan_others(own);
+    free_all(own, &waiting);
+    allocate_until(own, BYTES, &waiting);
+    world.check().unwrap();
+}
+
+#[test]
+fn few_blocks_are_sorted_at_a_time() {
+    let world = world();
+    let (own, lost) = (world.heap(), world.heap());
+    let (small, large) = (blocks(lost, BYTES, 5000), blocks(lost, 512, 10));
+    free_all(own, &large);
+    free_all(own, &small);
+    world.orphan_others(own);
+    assert!(take(own, crate::size_class::class_of(512), 10).is_none());
+    assert!(lost.heap().mailbox().inbox().newest() != 0);
+}
+
+/// Their memory went back: what is sorted takes some again.
+#[test]
+fn one_stretch_is_sorted_at_a_time() {
+    let world = world();
+    let (own, lost) = (world.heap(), world.heap());
+    let n = if cfg!(miri) { 600 } else { 3000 };
+    free_all(own, &blocks(lost, 512, n));
+    world.threads.purge_inboxes(&world.shared, Which::All, &|| false);
+    world.orphan_others(own);
+    assert!(take_one(own, crate::size_class::class_of(2000)).is_none());
+    let sorted = world.shared.central.take_orphaned(crate::size_class::class_of(512)).len;
+    assert!(sorted > 0 && (sorted as usize) < n / 2, "{sorted}");
+}
+
+#[test]
+fn blocks_are_taken_as_many_as_are_asked_for() {
+    let world = world();
+    let (own, lost) = (world.heap(), world.heap());
+    let waiting = blocks(lost, BYTES, 100);
+    free_all(own, &waiting);
+    world.orphan_others(own);
+    let class = crate::size_class::class_of(BYTES);
+    assert_eq!(take(own, class, 30).unwrap().len(), 30);
+    assert!(take_one(own, class).is_some());
+    assert_eq!(take(own, class, 100).unwrap().len(), 69);
+    assert!(take(own, class, 1).is_none());
+}
+
+/// As a second free of a block that is on its way, or waits to be handed out again.
+#[test]
+fn a_second_free_of_an_orphaned_block_is_reported_and_hands_out_no_block_twice() {
+    for case in 0..8 {
+        let [before, between, sorted] = [1, 2, 4].map(|bit| case & bit != 0);
+        let world = world();
+        let (own, lost) = (world.heap(), world.heap());
+        let waiting = blocks(lost, BYTES, 1000);
+        if before {
+            free_all(own, &waiting[..64]);
+        }
+        world.orphan_others(own);
+        if !before {
+            free_all(own, &waiting[..64]);
+        }
+        if between {
+            // Sorts some, and takes one.
+            let class = crate::size_class::class_of(BYTES);
+            let taken = take_one(own, class).unwrap();
+            assert!(waiting.contains(&taken.into_node().cast()));
+        }
+        free_all(own, &waiting[20..30]);
+        if sorted {
+            // Sorts what was freed again while the rest is in the chain.
+            assert!(take_one(own, crate::size_class::class_of(2000)).is_none());
+        }
+        let live: Vec<_> = (0..5000).map(|_| own.allocate(BYTES, 1).start).collect();
+        assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len(), "{case}");
+        let seen = seen::take();
+        assert!(!seen.is_empty(), "{case}");
+        assert!(seen.iter().all(|(what, _)| *what == Misuse::DoubleFree { block_bytes: BYTES }), "{case} {seen:?}");
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_write_to_an_orphaned_block_is_reported_and_followed_nowhere() {
+    for word in [0, 1] {
+        let world = world();
+        let (own, lost) = (world.heap(), world.heap());
+        let waiting = blocks(lost, BYTES, 200);
+        world.orphan_others(own);
+        free_all(own, &waiting);
+        assert_eq!(take(own, crate::size_class::class_of(BYTES), 1).unwrap().len(), 1);
+        for block in &waiting {
+            // SAFETY: the block is the test's, which writes where a program must not.
+            unsafe { block.cast::<usize>().wrapping_add(word).write(0xBAD0_BAD0_BAD0_BAD0) };
+        }
+        let live: Vec<_> = (0..2000).map(|_| own.allocate(BYTES, 1).start).collect();
+        assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len());
+        assert!(seen::take().iter().any(|(what, _)| *what == Misuse::link_written(BYTES)), "{word}");
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_block_whose_data_is_the_mark_is_freed_and_no_misuse() {
+    let world = world();
+    let (own, lost) = (world.heap(), world.heap());
+    let waiting = blocks(lost, BYTES, 100);
+    world.orphan_others(own);
+    for block in &waiting {
+        // SAFETY: the block is the test's.
+        unsafe { block.cast::<u64>().wrapping_add(1).write(u64::from(MARK)) };
+    }
+    free_all(own, &waiting);
+    let live: Vec<_> = (0..2000).map(|_| own.allocate(BYTES, 1).start).collect();
+    assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len());
+    assert_eq!(seen::take(), []);
+    world.check().unwrap();
+}
+
+/// The memory of what waits for an orphaned heap goes back as that of an idle thread's blocks does, also while it is being sorted.
+#[test]
+fn what_nothing_needs_goes_back_to_the_operating_system() {
+    let world = world();
+    let (own, lost) = (world.heap(), world.heap());
+    let waiting = blocks(lost, 512, if cfg!(miri) { 600 } else { 6000 });
+    world.orphan_others(own);
+    free_all(own, &waiting);
+    let class = crate::size_class::class_of(512);
+    let look = || {
+        let before = world.shared.pages.stats().purged_bytes;
+        world.threads.purge_inboxes(&world.shared, Which::All, &|| false);
+        world.shared.pages.stats().purged_bytes - before
+    };
+    let n_taken = take(own, class, 10).unwrap().len();
+    assert!(look() > waiting.len() as u64 * 512 / 2);
+    let mut n_left = waiting.len() - n_taken as usize;
+    while let Some(batch) = take(own, class, 1000) {
+        n_left -= batch.len() as usize;
+    }
+    assert_eq!(n_left, 0);
+    assert_eq!(seen::take(), []);
+}
+
+proptest! {
+    /// Two heaps of a child take and free blocks of orphaned heaps in any order: none is handed out twice, and the invariants hold.
+    #[test]
+    fn orphaned_blocks_have_one_owner_at_a_time(
+        steps in proptest::collection::vec((0_usize..2, 0_usize..5, 1_usize..80), 1..60),
+    ) {
+        let world = world();
+        let lost: Vec<_> = (0..3).map(|_| world.heap()).collect();
+        let heaps = [world.heap(), world.heap()];
+        let mut live: Vec<(*mut u8, usize)> = Vec::new();
+        for (index, &own) in lost.iter().enumerate() {
+            for bytes in [48, 400, 2000] {
+                live.extend(blocks(own, bytes, 40 * (index + 1)).into_iter().map(|block| (block, bytes)));
+            }
+        }
+        free_all(heaps[0], &live.split_off(live.len() / 2).into_iter().map(|(block, _)| block).collect::<Vec<_>>());
+        upkeep::flush_all(heaps[1]);
+        world.orphan_others(heaps[0]);
+        let heaps = [heaps[0], world.heap()];
+        for (which, what, n) in steps {
+            let own = heaps[which];
+            match what {
+                0..3 => {
+                    let bytes = [48, 400, 2000][what];
+                    live.extend(blocks(own, bytes, n).into_iter().map(|block| (block, bytes)));
+                }
+                3 => {
+                    let from = live.len().saturating_sub(n);
+                    free_all(own, &live.split_off(from).into_iter().map(|(block, _)| block).collect::<Vec<_>>());
+                }
+                _ => {
+                    world.threads.purge_inboxes(&world.shared, Which::All, &|| false);
+                }
+            }
+            let distinct: BTreeSet<_> = live.iter().map(|(block, _)| *block).collect();
+            prop_assert_eq!(distinct.len(), live.len());
+        }
+        world.check().unwrap();
+        prop_assert_eq!(seen::take(), []);
+    }
+}
