@@ -233,11 +233,12 @@ pub unsafe extern "C" fn freestone_heap_realloc(heap: *mut Handle, block: *mut c
 pub unsafe extern "C" fn freestone_heap_free(heap: *mut Handle, block: *mut c_void) -> c_int {
     // SAFETY: the handle is live.
     let handle = unsafe { &*heap };
-    if !block.is_null() && !handle.owns(block) {
+    let Some(live) = NonNull::new(block.cast()) else { return OK };
+    if !handle.owns(block) {
         return handle.refuse(Failure::Foreign { address: block.addr() });
     }
-    // SAFETY: null or a live block that no code uses any more (this function's contract).
-    unsafe { door::free(block.cast()) };
+    // SAFETY: a live block that no code uses any more (this function's contract).
+    unsafe { handle.heap.deallocate(live) };
     OK
 }
 

@@ -24,6 +24,14 @@ fn another_thread_that_purges_gives_back_what_waits_for_an_idle_thread() {
 }
 
 #[test]
+fn the_memory_of_an_explicit_heap_that_is_not_used_any_more_goes_back() {
+    run(&WAYS, "heap_background", &[("FREESTONE_DECAY_MS", "100"), ("FREESTONE_BACKGROUND", "on")]);
+    run(&[Way::Preload], "heap_purge", &[("FREESTONE_BACKGROUND", "off")]);
+    // With `harden=checks` the blocks wait in the quarantine.
+    run(&[Way::Preload], "heap_free", &[("FREESTONE_BACKGROUND", "off"), ("FREESTONE_HARDEN", "default")]);
+}
+
+#[test]
 fn blocks_stay_as_they_are_while_threads_idle_end_purge_and_fork() {
     for level in ["off", "default"] {
         run(&[Way::Preload], "storm", &[("FREESTONE_DECAY_MS", "1"), ("FREESTONE_HARDEN", level)]);

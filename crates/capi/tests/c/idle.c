@@ -198,12 +198,54 @@ static void storm(int seconds) {
     }
 }
 
+enum { N_OF_HEAP = 500000, BYTES_OF_HEAP = 128 };
+
+static void *of_heap[N_OF_HEAP];
+static freestone_heap_t *heap;
+
+/* An explicit heap that nobody allocates from any more. Its blocks are freed by its own function, or by `free`: then their memory goes back
+ * because of a purge, or in the background. */
+static void explicit_heap(int by_its_function, int purges) {
+    EXPECT(heap = freestone_heap_new());
+    for (int i = 0; i < N_OF_HEAP; i++) {
+        EXPECT(of_heap[i] = freestone_heap_malloc(heap, BYTES_OF_HEAP));
+        memset(of_heap[i], 1, BYTES_OF_HEAP);
+    }
+    long before = resident_kib();
+    EXPECT(before > N_OF_HEAP / 1024L * BYTES_OF_HEAP);
+    if (by_its_function) {
+        for (int i = 0; i < N_OF_HEAP; i++) {
+            EXPECT(freestone_heap_free(heap, of_heap[i]) == FREESTONE_OK);
+        }
+    } else {
+        /* The background thread has nothing to do any more, and must be woken. */
+        pause_ms(purges ? 0 : 1000);
+        for (int i = 0; i < N_OF_HEAP; i++) {
+            free(of_heap[i]);
+        }
+    }
+    if (purges) {
+        freestone_purge();
+    }
+    for (int i = 0; !by_its_function && !purges && i < 2400 && resident_kib() > before / 2; i++) {
+        pause_ms(50);
+    }
+    EXPECT(resident_kib() <= before * 3 / 4);
+    freestone_heap_delete(heap);
+}
+
 int main(int argc, char **argv) {
     EXPECT(argc > 1);
     if (!strcmp(argv[1], "background")) {
         waits(0);
     } else if (!strcmp(argv[1], "purge")) {
         waits(1);
+    } else if (!strcmp(argv[1], "heap_background")) {
+        explicit_heap(0, 0);
+    } else if (!strcmp(argv[1], "heap_purge")) {
+        explicit_heap(0, 1);
+    } else if (!strcmp(argv[1], "heap_free")) {
+        explicit_heap(1, 0);
     } else if (!strcmp(argv[1], "storm")) {
         storm(argc > 2 ? atoi(argv[2]) : 3);
     } else {

@@ -6,27 +6,30 @@
 //! ```
 //!
 //! A heap is a thread heap behind a lock: whichever thread holds the lock is its thread. Any thread may free its blocks, by
-//! [`Heap::deallocate`] of any heap or by C's `free`: a free by a thread that is not using the heap puts the block into the heap's inbox at
+//! [`Heap::deallocate`] of any heap or by C's `free`: a free by a thread that does not hold the lock puts the block into the heap's inbox at
 //! once. So when the heap is dropped, every block that was freed before is in its spans or its inbox, and the other blocks end with it.
 //!
 //! Rust's global `dealloc` must not free its blocks: it trusts the layout and keeps the block in a bin of its thread without looking up the
 //! owner, where the block would outlive its heap. (`GlobalAlloc` and `Allocator` ask the same of every allocator: free with the one that
 //! allocated.)
 //!
-//! Cost: the thread heap's, and an uncontended lock; a free by another thread is one atomic operation.
+//! Cost: the thread heap's, and an uncontended lock. C's `free`, and a free while another thread has the lock, is one atomic operation; such blocks wait until
+//! the heap next allocates, `purge` is called, or the background thread finds that they have waited for the decay time.
 //!
 //! # Safety
 //! Dropping a heap frees all its blocks: the contract of its unsafe constructor covers that.
 
 use crate::api::process::{self, PROCESS};
-use crate::api::{free, shortage};
+use crate::api::{free, recording, shortage};
 use crate::config::{Harden, Mistake};
 use crate::size_class::{block_bytes, class_of_aligned};
 use crate::stats::rows::HeapStats;
 use crate::thread::explicit::ExplicitHeap;
+use crate::thread::free_block::FreeBlock;
+use crate::thread::gated::Entered;
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
-use crate::thread::{any_block, upkeep};
+use crate::thread::{any_block, flush, upkeep};
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use freestone_base::units::PAGE_BYTES_LOG2;
@@ -247,8 +250,14 @@ impl Heap {
     /// unsafe { heap.deallocate(block) };
     /// ```
     pub unsafe fn deallocate(&self, block: NonNull<u8>) {
+        // A thread whose calls are recorded frees it as any other block.
+        let entered = if recording::recorded().is_none() { self.record.try_enter() } else { None };
         // SAFETY: the block is live, and no code uses it any more (this function's contract).
-        unsafe { free::free(block.as_ptr()) }
+        let is_freed = |entered: Entered<'_, System>| unsafe { free_at_hand(entered.own(), block.as_ptr()) };
+        if !entered.is_some_and(is_freed) {
+            // SAFETY: as above, and it was not freed.
+            unsafe { free::free(block.as_ptr()) }
+        }
     }
 
     /// Makes a block allocated for the layout `old` hold `size` bytes with the same alignment, in this heap, keeping its contents up to the
@@ -297,6 +306,19 @@ impl Heap {
     pub fn block_bytes(layout: Layout) -> usize {
         class_of_aligned(layout.size(), layout.align()).map_or(layout.size(), block_bytes)
     }
+}
+
+/// Frees a small block of a heap as the hot path of C's `free` does, if that is all there is to do. `false` of any other block, which stays as it is.
+///
+/// # Safety
+/// - As for [`Heap::deallocate`].
+unsafe fn free_at_hand(own: Own<'_, System>, block: *mut u8) -> bool {
+    let class = own.lookup().own_class(block.addr()).filter(|_| own.watch().is_none());
+    // SAFETY: the page map says that the block is of the class, and no code uses it any more (this function's contract).
+    let block = class.map(|class| unsafe { FreeBlock::new(block, class) });
+    let Some(block) = block.filter(|block| !block.is_marked()) else { return false };
+    flush::push(own, block);
+    true
 }
 
 impl Drop for Heap {

@@ -63,6 +63,11 @@ impl<O: Os + 'static> ExplicitHeap<O> {
         self.gated.try_enter_with(Some(&self.holdings))
     }
 
+    /// Keeps every thread out until the returned value is dropped: for who begins the heap.
+    pub(crate) fn keep_closed(&self) -> impl Drop {
+        self.gated.keep_closed()
+    }
+
     /// Limits the heap to `limit_pages`; `None` removes the limit.
     ///
     /// # Errors

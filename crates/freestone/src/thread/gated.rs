@@ -55,6 +55,11 @@ impl<O: Os + 'static> GatedHeap<O> {
         Some(Entered { own: unsafe { self.heap.as_own(holdings) }, _guard: guard })
     }
 
+    /// Keeps every thread out until the returned value is dropped: for who begins the heap.
+    pub(crate) fn keep_closed(&self) -> impl Drop {
+        self.gate.lock()
+    }
+
     /// Takes the gate and keeps it, before a fork.
     pub(crate) fn lock_for_fork(&self) {
         self.gate.acquire_raw();

@@ -117,7 +117,7 @@ impl<O: Os + 'static> Threads<O> {
     pub(crate) unsafe fn create(&self, shared: &Shared<O>) -> Option<Own<'_, O>> {
         let kind = (Half::Threads, shared.settings().harden());
         // SAFETY: `shared` outlives the heap (this function's contract).
-        let heap = unsafe { self.begin(shared, &self.threads, |heap| heap, kind) }?;
+        let heap = unsafe { self.begin(shared, &self.threads, |heap| heap, |_| (), kind) }?;
         // SAFETY: the heap is alive, and the calling thread's (this function's contract).
         Some(unsafe { heap.as_own(None) })
     }
@@ -127,8 +127,9 @@ impl<O: Os + 'static> Threads<O> {
     /// # Safety
     /// - As for [`Threads::create`]; any number of threads may use the heap.
     pub(crate) unsafe fn create_fallback(&self, shared: &Shared<O>) -> Option<&GatedHeap<O>> {
+        let kind = (Half::Threads, shared.settings().harden());
         // SAFETY: `shared` outlives the heap (this function's contract).
-        unsafe { self.begin(shared, &self.fallbacks, GatedHeap::heap, (Half::Threads, shared.settings().harden())) }
+        unsafe { self.begin(shared, &self.fallbacks, GatedHeap::heap, GatedHeap::keep_closed, kind) }
     }
 
     /// An explicit heap without a limit, hardened as `level` says or as the process is, whichever is higher; `None` when memory runs out.
@@ -137,21 +138,25 @@ impl<O: Os + 'static> Threads<O> {
     /// - As for [`Threads::create`]; any number of threads may use the heap, until [`Threads::destroy`].
     pub(crate) unsafe fn create_explicit(&self, shared: &Shared<O>, level: Harden) -> Option<&ExplicitHeap<O>> {
         let level = level.max(shared.settings().harden());
+        let kind = (Half::Explicit, level);
         // SAFETY: `shared` outlives the heap (this function's contract).
-        let heap = unsafe { self.begin(shared, &self.explicit, |heap| heap.gated().heap(), (Half::Explicit, level)) }?;
+        let heap =
+            unsafe { self.begin(shared, &self.explicit, |heap| heap.gated().heap(), ExplicitHeap::keep_closed, kind) }?;
         heap.reset();
         Some(heap)
     }
 
-    /// Begins a heap in a record of a kind, a used one if there is one. From the level `checks` on it is watched.
+    /// Begins a heap in a record of a kind, a used one if there is one. From the level `checks` on it is watched. `heap_of` a record is its heap, and `keep_closed` keeps
+    /// others out of it meanwhile: they may enter one that they saw alive (`inboxes`).
     ///
     /// # Safety
     /// - `shared` outlives every heap created with it, and all heaps of this registry use the same one.
-    unsafe fn begin<'a, T: Record>(
+    unsafe fn begin<'a, T: Record, G>(
         &'a self,
         shared: &Shared<O>,
         records: &'a Records<T>,
         heap_of: impl Fn(&T) -> &ThreadHeap<O>,
+        keep_closed: impl Fn(&'a T) -> G,
         (half, level): (Half, Harden),
     ) -> Option<&'a T> {
         shared.pages.open()?;
@@ -166,6 +171,7 @@ impl<O: Os + 'static> Threads<O> {
                 unsafe { records.add(storage, |record| heap_of(record).set_number(number)) }
             }
         };
+        let _closed = keep_closed(record);
         // SAFETY: the lock is held, and the record is in no heap's use; `shared` outlives the heap (this function's contract).
         if unsafe { !self.begin_heap(&mut registry, shared, heap_of(record), (half, level)) } {
             records.put_back(record);
@@ -245,6 +251,8 @@ impl<O: Os + 'static> Threads<O> {
         // SAFETY: no code uses a block of the heap any more (this function's contract).
         unsafe { delete_blocks(entered.own()) };
         emptying::give_all_back(entered.own());
+        // Before others may enter: nothing of the heap is left for them.
+        heap.gated().heap().mailbox().set_life(Life::NotCreated);
         drop(entered);
         self.retire(heap.gated().heap(), &self.explicit, heap);
     }
@@ -276,22 +284,23 @@ impl<O: Os + 'static> Threads<O> {
         self.registry.lock().n_alive
     }
 
-    /// Every record that has a gate.
-    fn gated(&self) -> impl Iterator<Item = &GatedHeap<O>> {
-        self.fallbacks.iter().chain(self.explicit.iter().map(ExplicitHeap::gated))
+    /// Every record that has a gate, with an explicit heap's holdings.
+    fn gated(&self) -> impl Iterator<Item = (&GatedHeap<O>, Option<&Holdings>)> {
+        let explicit = self.explicit.iter().map(|heap| (heap.gated(), Some(heap.holdings())));
+        self.fallbacks.iter().map(|heap| (heap, None)).chain(explicit)
     }
 
     /// Takes the registry's lock, that of `inboxes`, and every gate, before a fork.
     pub(crate) fn lock_for_fork(&self) {
         self.registry.acquire_raw();
         self.looking.lock_for_fork();
-        self.gated().for_each(GatedHeap::lock_for_fork);
+        self.gated().for_each(|(heap, _)| heap.lock_for_fork());
     }
 
     /// Releases them, in parent or child.
     pub(crate) fn unlock_after_fork(&self, forker: Forker) {
         // A fork handler may have made a heap meanwhile. Its gate was not taken, and stays as it is.
-        self.gated().for_each(|heap| heap.unlock_after_fork(forker));
+        self.gated().for_each(|(heap, _)| heap.unlock_after_fork(forker));
         self.looking.unlock_after_fork(forker);
         self.registry.release_raw(forker);
     }

@@ -19,6 +19,9 @@ use freestone_os::Os;
 /// After as many handovers of a thread, the background thread looks whether the owners take the blocks (`idle`): about 4000 blocks, of 8 MiB at most.
 const WAKING_HANDOVERS: u64 = 128;
 
+/// The same, where each block is handed over by itself: of 32 MiB at most.
+const WAKING_BLOCKS: u64 = 1024;
+
 /// Sends a block of another owner, or of an abandoned span. It counts as freed already, or is in transit. `generation` is the one in the entry
 /// of its page.
 pub(crate) fn send<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) {
@@ -50,13 +53,13 @@ pub(crate) fn buffer_uncounted<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeB
 fn hand_over<O: Os>(own: Own<'_, O>, slot: &Slot) {
     let before = own.heap().n_handovers();
     route_all(own, own.remote().hand_over(slot, reports_wrong(own)));
-    wake_now_and_then(own, before);
+    wake_now_and_then(own, before, WAKING_HANDOVERS);
 }
 
-/// Wakes the background thread if another [`WAKING_HANDOVERS`] are full since there were `before`.
+/// Wakes the background thread if another `every` handovers are full since there were `before`.
 #[inline(always)]
-fn wake_now_and_then<O: Os>(own: Own<'_, O>, before: u64) {
-    if own.heap().n_handovers() / WAKING_HANDOVERS != before / WAKING_HANDOVERS {
+fn wake_now_and_then<O: Os>(own: Own<'_, O>, before: u64, every: u64) {
+    if own.heap().n_handovers() / every != before / every {
         own.shared().pages.wake_for_work();
     }
 }
@@ -64,19 +67,17 @@ fn wake_now_and_then<O: Os>(own: Own<'_, O>, before: u64) {
 /// Sends a block of an owner that no block is buffered for.
 #[cold]
 fn send_first<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) {
-    if generation.is_explicit() || generation == Generation::ABANDONED {
-        return route(own, block);
-    }
+    let before = own.heap().n_handovers();
+    let is_buffered = !generation.is_explicit() && generation != Generation::ABANDONED;
     match owner_of(own.shared(), &block) {
-        (_, Some(owner)) if !owner.is(own.heap().mailbox()) => {
-            let before = own.heap().n_handovers();
+        (_, Some(owner)) if is_buffered && !owner.is(own.heap().mailbox()) => {
             let (slot, refused) = own.remote().begin_slot((generation, owner), &block, reports_wrong(own));
             buffer(own, slot, block);
             route_all(own, refused);
-            wake_now_and_then(own, before);
         }
         _ => route(own, block),
     }
+    wake_now_and_then(own, before, if is_buffered { WAKING_HANDOVERS } else { WAKING_BLOCKS });
 }
 
 /// [`report_wrong`] for this heap: of one type, so that what calls it is compiled once.

@@ -1,9 +1,14 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::testing::World;
+use crate::thread::life::succession::Which;
+use crate::thread::mailbox::Life;
 use crate::thread::upkeep;
 use freestone_base::lock::Forker;
 use freestone_base::units::PAGE_BYTES;
+use freestone_os::Os;
+use freestone_os::fake::Fake;
+use std::vec::Vec;
 
 #[test]
 fn a_limit_below_what_the_heap_has_is_refused_and_the_one_before_stays() {
@@ -69,4 +74,96 @@ fn nobody_enters_a_heap_while_the_process_forks() {
     // SAFETY: this thread took the gate, and goes on after the fork.
     heap.gated().unlock_after_fork(unsafe { Forker::new() });
     assert!(heap.try_enter().is_some());
+}
+
+/// Allocates `n` blocks in an explicit heap, and frees them from a thread that is not in it: they wait in its inbox.
+fn waiting(world: &World, heap: &ExplicitHeap<Fake>, n: usize) {
+    let thread = world.heap();
+    let blocks: Vec<_> = (0..n).map(|_| heap.enter().own().allocate(512, 1).start).collect();
+    for block in blocks {
+        // SAFETY: the block is this test's, and not used any more.
+        unsafe { thread.free(block) };
+    }
+    assert!(heap.gated().heap().mailbox().inbox().newest() != 0);
+    world.end(thread);
+}
+
+/// Gives back what waits in inboxes, as a program that purges or the background thread does. Returns whether some may wait.
+fn purge(world: &World, which: Which) -> bool {
+    world.threads.purge_inboxes(&world.shared, which, &|| false)
+}
+
+#[test]
+fn a_purge_empties_a_heap_that_no_thread_is_in() {
+    for level in ["off", "default", "checks", "full"] {
+        let world = World::hardened(4096, level);
+        let heap = world.explicit_heap();
+        waiting(&world, heap, 1000);
+        let entered = heap.enter();
+        purge(&world, Which::All);
+        drop(entered);
+        assert!(world.small_span_pages() > 0, "{level}: a thread was in it");
+        purge(&world, Which::All);
+        assert_eq!(world.small_span_pages(), 0, "{level}");
+        assert_eq!(heap.gated().heap().mailbox().inbox().newest(), 0);
+        world.check().unwrap();
+        world.destroy(heap);
+        purge(&world, Which::All);
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_purge_empties_the_caches_of_a_heap_that_has_its_blocks_back() {
+    let world = World::new(4096);
+    let heap = world.explicit_heap();
+    let entered = heap.enter();
+    let block = entered.own().allocate(512, 1).start;
+    // SAFETY: the block is this test's, and not used any more.
+    unsafe { entered.own().free(block) };
+    drop(entered);
+    purge(&world, Which::Expired);
+    assert!(world.small_span_pages() > 0);
+    purge(&world, Which::All);
+    assert_eq!(world.small_span_pages(), 0);
+}
+
+#[test]
+fn blocks_that_have_waited_for_a_heap_for_the_decay_time_go_back_in_the_background() {
+    let world = World::new(4096);
+    let heap = world.explicit_heap();
+    waiting(&world, heap, 1000);
+    let decay_ms = u64::from(world.shared.settings().decay_ms().unwrap());
+    assert!(purge(&world, Which::Expired));
+    world.os().advance_ms(decay_ms - 1);
+    assert!(purge(&world, Which::Expired));
+    assert!(world.small_span_pages() > 0);
+    world.os().advance_ms(1);
+    purge(&world, Which::Expired);
+    assert_eq!(world.small_span_pages(), 0);
+    assert!(!purge(&world, Which::Expired));
+    // A heap in use takes them itself.
+    waiting(&world, heap, 1000);
+    for _ in 0..3 {
+        assert!(purge(&world, Which::Expired));
+        world.os().advance_ms(decay_ms / 2);
+        upkeep::tick(heap.enter().own(), world.os().now_ms() as u32);
+        waiting(&world, heap, 10);
+    }
+    world.check().unwrap();
+}
+
+#[test]
+fn a_heap_that_has_ended_is_not_entered() {
+    let world = World::new(4096);
+    let heap = world.explicit_heap();
+    waiting(&world, heap, 100);
+    world.destroy(heap);
+    assert_eq!(heap.gated().heap().life(), Life::NotCreated);
+    purge(&world, Which::All);
+    let again = world.explicit_heap();
+    assert!(core::ptr::eq(heap, again));
+    waiting(&world, again, 100);
+    purge(&world, Which::All);
+    assert_eq!(world.small_span_pages(), 0);
 }

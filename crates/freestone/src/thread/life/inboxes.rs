@@ -1,18 +1,20 @@
-//! Inboxes of heaps whose threads are idle: `thread::idle` looks through each.
+//! Inboxes of heaps whose threads are idle: `thread::idle` looks through each. A heap behind a gate needs no thread of its own: who finds no thread in it empties
+//! its caches.
 
 use super::{Life, Threads};
 use crate::shared::Shared;
 use crate::thread::idle::Look;
 use crate::thread::idle_note::Waiting;
 use crate::thread::life::succession::Which;
+use crate::thread::upkeep;
 use freestone_os::Os;
 
 /// Fewer bytes in blocks are not looked for in the background.
 const BYTES_LEAST: usize = 256 << 10;
 
 impl<O: Os + 'static> Threads<O> {
-    /// Gives back the memory of blocks that wait in the inboxes of threads: of those whose threads have taken none for the decay time, or of all. Stops early when
-    /// another thread forks, or `is_ending` says so. Returns whether some may wait.
+    /// Gives back the memory of blocks that wait in inboxes: of heaps that have taken none for the decay time, or of all. Stops early when another thread forks, or
+    /// `is_ending` says so. Returns whether some may wait.
     pub(crate) fn purge_inboxes(&self, shared: &Shared<O>, which: Which, is_ending: &dyn Fn() -> bool) -> bool {
         let (decay_ms, bytes_least) = match (which, shared.settings().decay_ms()) {
             (Which::All, _) => (0, 0),
@@ -41,6 +43,17 @@ impl<O: Os + 'static> Threads<O> {
                 waiting = ask();
             }
             may_wait |= waiting != Waiting::None;
+        }
+        for (gated, holdings) in self.gated() {
+            let mailbox = gated.heap().mailbox();
+            let waiting = mailbox.idle().look(mailbox.inbox().newest(), now_ms, decay_ms);
+            may_wait |= waiting != Waiting::None;
+            if waiting == Waiting::Long || which == Which::All {
+                let entered = gated.try_enter_with(holdings);
+                if let Some(entered) = entered.filter(|_| mailbox.life() == Life::Alive) {
+                    upkeep::flush_all(entered.own());
+                }
+            }
         }
         may_wait
     }
