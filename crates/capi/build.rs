@@ -23,7 +23,14 @@ fn main() {
     println!("cargo::rustc-cdylib-link-arg=-Wl,-T,{directory}/order.ld");
     match std::env::var("CARGO_CFG_TARGET_ENV").as_deref() {
         // `src/deep_binding.rs` says why it has no such name in the archive.
-        Ok("gnu") => println!("cargo::rustc-cdylib-link-arg=-Wl,--defsym=dlopen=freestone_0_1_0_dlopen"),
+        Ok("gnu") => {
+            println!("cargo::rustc-cdylib-link-arg=-Wl,--defsym=dlopen=freestone_0_1_0_dlopen");
+            // `src/malloc.rs` says why.
+            for name in ["malloc", "free", "calloc", "realloc", "memalign", "valloc", "pvalloc"] {
+                println!("cargo::rustc-cdylib-link-arg=-Wl,--defsym=__libc_{name}={name}");
+            }
+            println!("cargo::rustc-cdylib-link-arg=-Wl,--defsym=cfree=free");
+        }
         // For glibc the crate `libc` says so.
         Ok("musl") => println!("cargo::rustc-cdylib-link-arg=-lc"),
         _ => {}

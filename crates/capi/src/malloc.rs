@@ -4,6 +4,10 @@
 //! `malloc` and `free` are the library's hot paths: `api`'s functions, inlined. The others check their arguments and call them.
 //! Where standards leave a choice, semantics are glibc's: `realloc(p, 0)` frees and returns null; `malloc(0)` returns a block of its own.
 //!
+//! glibc exports its functions under other names as well: `cfree`, which old programs call, and `__libc_malloc` and its kin, which libraries that wrap `malloc`
+//! call. Such a block may come to `free`, and one of `malloc` to them. So the shared library has these names, too: `build.rs` has the linker define them.
+//! The archive has none: a program that is linked statically has the C library's.
+//!
 //! # Safety
 //! A **live block** is one that a function here returned and no call has freed. Functions that take a block rely on C programs to pass such a
 //! one; where `api` detects that it is none, it reports that.
@@ -12,6 +16,16 @@ use core::ffi::{c_int, c_void};
 use core::ptr;
 use freestone_os::{Errno, process};
 use heap::door;
+
+/// Matches the other names that glibc has, in the list of what the linker exports (`operators::exports`).
+#[cfg(target_env = "gnu")]
+#[unsafe(export_name = "_[_]libc_*")]
+static OTHER_NAMES: u8 = 0;
+
+/// The same for another one.
+#[cfg(target_env = "gnu")]
+#[unsafe(export_name = "cfre[e]")]
+static CFREE: u8 = 0;
 
 fn fail(errno: Errno) -> *mut c_void {
     process::set_errno(errno);

@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::run_everywhere;
+use harness::{Program, Way, expect_silent, is_musl, run_everywhere};
 
 macro_rules! parts {
     ($($part:ident: $sentence:ident),* $(,)?) => {$(
@@ -11,6 +11,16 @@ macro_rules! parts {
             run_everywhere("conformance.c", stringify!($part));
         }
     )*};
+}
+
+#[test]
+fn the_other_names_of_glibcs_functions_are_of_these() {
+    if is_musl() {
+        return;
+    }
+    for way in [Way::Preload, Way::Shared] {
+        expect_silent(&mut Program::new("other_names.c", way).command(), way);
+    }
 }
 
 parts! {
