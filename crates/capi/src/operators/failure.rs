@@ -59,7 +59,8 @@ pub(super) unsafe fn insist(size: usize, align: usize, family: Family) -> *mut c
         if !block.is_null() {
             return block;
         }
-        let Some(handler) = new_handler() else { throw_bad_alloc() };
+        // No handler can help an alignment that is none.
+        let Some(handler) = new_handler().filter(|_| align.is_power_of_two()) else { throw_bad_alloc() };
         // SAFETY: the program made this its new-handler.
         unsafe { handler() };
     }

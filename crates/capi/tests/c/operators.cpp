@@ -141,8 +141,14 @@ static void no_memory() {
         EXPECT(caught && n_calls == 1);
         std::set_new_handler(nullptr);
     }
-    EXPECT(throws([] { return ::operator new(100, bad); }) && throws([] { return ::operator new[](100, bad); }));
-    EXPECT(::operator new(100, bad, std::nothrow) == nullptr && ::operator new[](100, bad, std::nothrow) == nullptr);
+    // No handler can help an alignment that is none: it is not called.
+    for (auto handler : {std::new_handler(nullptr), std::new_handler(throws_at_once)}) {
+        n_calls = 0, std::set_new_handler(handler);
+        EXPECT(throws([] { return ::operator new(100, bad); }) && throws([] { return ::operator new[](100, bad); }));
+        EXPECT(::operator new(100, bad, std::nothrow) == nullptr && ::operator new[](100, bad, std::nothrow) == nullptr);
+        EXPECT(n_calls == 0);
+    }
+    std::set_new_handler(nullptr);
     EXPECT(throws([] { return ::operator new(SIZE_MAX); }) && throws([] { return new char[absurd() - 1]; }));
     for (auto &allocate : quiet) {
         EXPECT(allocate() == nullptr);
