@@ -143,7 +143,7 @@ impl<'m> Links<'m> {
             let mut seen = [0; N_LISTS];
             for (near, head) in seen.iter_mut().enumerate() {
                 *head = self.head(list + near).load(Ordering::Relaxed);
-                match self.pop(list + near, batch) {
+                match self.pop_by_call(list + near, batch) {
                     0 => {}
                     n_taken => return n_taken,
                 }
@@ -153,6 +153,12 @@ impl<'m> Links<'m> {
                 return 0;
             }
         }
+    }
+
+    /// [`Links::pop`] by a call: the loop over the lists is unrolled.
+    #[inline(never)]
+    fn pop_by_call(&self, list: usize, batch: &mut [u32]) -> usize {
+        self.pop(list, batch)
     }
 
     /// Pops up to `batch.len()` blocks from a list with one exchange; returns how many.

@@ -89,7 +89,7 @@ pub(super) static TEXTS: &[(&str, &str)] = &[
     // heap_profile_file
     (
         "",
-        "where heap profiles are written; %p stands for the number of the process, %n for that of the profile, %w for live or peak: both are written at exit if it is there; by default freestone.%p.%n.heap in the current directory",
+        "where heap profiles are written; %p stands for the number of the process, %n for that of the profile, %w for live or peak: both are written at exit if it is there, and %% for %; by default freestone.%p.%n.heap in the current directory",
     ),
     // heap_profile_signal
     (
@@ -119,7 +119,7 @@ pub(super) static TEXTS: &[(&str, &str)] = &[
     // live
     (
         "",
-        "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that variable; or a path, in which %p stands for the process's number, a relative one from the folder in which the program starts; off. Only the user may read the file, which is removed at exit; not in a sandbox",
+        "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that variable; or a path, in which %p stands for the process's number and %% for %, a relative one from the folder in which the program starts; off. Only the user may read the file, which is removed at exit; not in a sandbox",
     ),
     // deepbind
     (

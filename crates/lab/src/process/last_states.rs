@@ -4,8 +4,8 @@
 //! removes its page; the page of another one stays, with its last whole state.
 
 use crate::process::exit_report::Exit;
-use crate::process::live_process;
 use crate::process::scratch_file::ScratchFolder;
+use crate::process::{file_pattern, live_process};
 use anyhow::Result;
 use freestone::door::live::LiveState;
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ impl LastStates {
 
     /// The variable that makes the library keep its page there.
     pub(crate) fn variable(&self) -> (String, OsString) {
-        (live_process::VARIABLE.into(), self.0.path().join("%p.live").into())
+        (live_process::VARIABLE.into(), file_pattern::in_folder(self.0.path(), "%p.live"))
     }
 
     /// The last states of the processes whose pages are there, by number.

@@ -5,6 +5,7 @@
 //!  a.trace.12     of process 12     a.trace.12.heap
 //! ```
 
+use crate::process::file_pattern;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -21,9 +22,7 @@ pub(crate) fn path(trace: &Path, pid: u32) -> PathBuf {
 
 /// The name, for the option `heap_profile_file`, of the profiles of all processes that record into `output` and files beside it.
 pub(crate) fn pattern(output: &Path) -> OsString {
-    let mut pattern = output.as_os_str().to_owned();
-    pattern.push(format!(".%p{ENDING}"));
-    pattern
+    file_pattern::followed_by(output.as_os_str(), &format!(".%p{ENDING}"))
 }
 
 #[cfg(test)]

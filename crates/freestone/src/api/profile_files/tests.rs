@@ -11,6 +11,6 @@ fn a_name_gets_the_numbers_of_process_and_profile() {
     assert_eq!(name("/tmp/a.heap"), "/tmp/a.heap\0");
     assert_eq!(name("%p-%n.%n"), format!("{pid}-7.7\0"));
     assert_eq!((name("%w"), named("%n.%w", Snapshot::Peak)), ("live\0".into(), "7.peak\0".into()));
-    assert_eq!(name("50%%done%"), "50%%done%\0");
+    assert_eq!(name("50%%done%"), "50%done%\0");
     assert_eq!(name(DEFAULT_FILE), format!("freestone.{pid}.7.heap\0"));
 }

@@ -9,11 +9,13 @@
 use crate::heap_profile::dump;
 use crate::heap_profile::sampled::HeapProfile;
 use crate::heap_profile::usage::Usage;
+use crate::process::file_pattern;
 use anyhow::Result;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The dumps of one process.
 #[derive(Default)]
@@ -53,8 +55,8 @@ impl<'a> RunDumps<'a> {
     }
 
     /// The name, for the option `heap_profile_file`, of the dumps of all processes.
-    pub(super) fn pattern(&self) -> PathBuf {
-        self.folder.join(format!("{}.%p.%n.%w.heap", self.run))
+    pub(super) fn pattern(&self) -> OsString {
+        file_pattern::in_folder(self.folder, &format!("{}.%p.%n.%w.heap", self.run))
     }
 
     /// All that there are, by process. A dump that cannot be read is named on stderr.
@@ -105,7 +107,7 @@ mod tests {
         write(format!("{}.13.0.live.heap", second.run));
         let pids = |dumps: &RunDumps<'_>| dumps.read().unwrap().into_keys().collect::<Vec<_>>();
         assert_eq!((pids(&first), pids(&second)), (vec![11], vec![13]));
-        let pattern = second.pattern().display().to_string();
-        assert_eq!(pattern, format!("{}/{}.%p.%n.%w.heap", scratch.path().display(), second.run));
+        let pattern = second.pattern();
+        assert_eq!(pattern, *format!("{}/{}.%p.%n.%w.heap", scratch.path().display(), second.run));
     }
 }

@@ -4,7 +4,7 @@ use crate::allocator::selection;
 use crate::process::command_file::{self, Refusal};
 use crate::process::live_process::{LiveProcess, Obstacle, VARIABLE};
 use crate::process::scratch_file::{ScratchFile, ScratchFolder};
-use crate::process::{child, interrupt};
+use crate::process::{child, file_pattern, interrupt};
 use anyhow::{Context, Result};
 use freestone::door::live::LiveState;
 use std::ffi::OsString;
@@ -62,7 +62,7 @@ impl Target {
         start.arg0(program).args(arguments);
         allocator.preload().apply(&mut start);
         let pages = ScratchFolder::new("live")?;
-        start.env(VARIABLE, pages.path().join("%p.live"));
+        start.env(VARIABLE, file_pattern::in_folder(pages.path(), "%p.live"));
         let output = if keeps_output { Some([ScratchFile::new("stdout")?, ScratchFile::new("stderr")?]) } else { None };
         match &output {
             Some([stdout, stderr]) => {
