@@ -24,6 +24,7 @@ mod printing;
 
 mod allocator;
 mod command;
+mod file_pattern;
 mod heap_profile;
 mod leaks;
 mod measure;

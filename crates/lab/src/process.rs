@@ -27,7 +27,6 @@ pub(crate) mod command_file;
 pub(crate) mod command_record;
 pub(crate) mod command_run;
 pub(crate) mod exit_report;
-pub(crate) mod file_pattern;
 pub(crate) mod interrupt;
 pub(crate) mod last_states;
 pub(crate) mod launcher;

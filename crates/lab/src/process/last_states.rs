@@ -3,9 +3,10 @@
 //! Each process of the command keeps a page of statistics (option `live` of the library) in a folder of the lab's. A process that reports its exit
 //! removes its page; the page of another one stays, with its last whole state.
 
+use crate::file_pattern;
 use crate::process::exit_report::Exit;
+use crate::process::live_process;
 use crate::process::scratch_file::ScratchFolder;
-use crate::process::{file_pattern, live_process};
 use anyhow::Result;
 use freestone::door::live::LiveState;
 use std::ffi::OsString;

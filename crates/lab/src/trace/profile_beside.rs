@@ -5,7 +5,7 @@
 //!  a.trace.12     of process 12     a.trace.12.heap
 //! ```
 
-use crate::process::file_pattern;
+use crate::file_pattern;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

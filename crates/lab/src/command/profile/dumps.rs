@@ -6,10 +6,10 @@
 //!
 //! `RUN` is a number that no other file of the folder has: dumps of earlier runs, and of runs at the same time, do not count.
 
+use crate::file_pattern;
 use crate::heap_profile::dump;
 use crate::heap_profile::sampled::HeapProfile;
 use crate::heap_profile::usage::Usage;
-use crate::process::file_pattern;
 use anyhow::Result;
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -1,10 +1,11 @@
 //! The process that is looked at: one that runs already, or a command that is started for it.
 
 use crate::allocator::selection;
+use crate::file_pattern;
 use crate::process::command_file::{self, Refusal};
 use crate::process::live_process::{LiveProcess, Obstacle, VARIABLE};
 use crate::process::scratch_file::{ScratchFile, ScratchFolder};
-use crate::process::{child, file_pattern, interrupt};
+use crate::process::{child, interrupt};
 use anyhow::{Context, Result};
 use freestone::door::live::LiveState;
 use std::ffi::OsString;
