@@ -76,6 +76,9 @@ fn nobody_enters_a_heap_while_the_process_forks() {
     assert!(heap.try_enter().is_some());
 }
 
+/// Blocks that are many spans, or one where each step takes long.
+const MANY: usize = if cfg!(miri) { 100 } else { 1000 };
+
 /// Allocates `n` blocks in an explicit heap, and frees them from a thread that is not in it: they wait in its inbox.
 fn waiting(world: &World, heap: &ExplicitHeap<Fake>, n: usize) {
     let thread = world.heap();
@@ -98,7 +101,7 @@ fn a_purge_empties_a_heap_that_no_thread_is_in() {
     for level in ["off", "default", "checks", "full"] {
         let world = World::hardened(4096, level);
         let heap = world.explicit_heap();
-        waiting(&world, heap, 1000);
+        waiting(&world, heap, MANY);
         let entered = heap.enter();
         purge(&world, Which::All);
         drop(entered);
@@ -132,7 +135,7 @@ fn a_purge_empties_the_caches_of_a_heap_that_has_its_blocks_back() {
 fn blocks_that_have_waited_for_a_heap_for_the_decay_time_go_back_in_the_background() {
     let world = World::new(4096);
     let heap = world.explicit_heap();
-    waiting(&world, heap, 1000);
+    waiting(&world, heap, MANY);
     let decay_ms = u64::from(world.shared.settings().decay_ms().unwrap());
     assert!(purge(&world, Which::Expired));
     world.os().advance_ms(decay_ms - 1);
@@ -143,7 +146,7 @@ fn blocks_that_have_waited_for_a_heap_for_the_decay_time_go_back_in_the_backgrou
     assert_eq!(world.small_span_pages(), 0);
     assert!(!purge(&world, Which::Expired));
     // A heap in use takes them itself.
-    waiting(&world, heap, 1000);
+    waiting(&world, heap, MANY);
     for _ in 0..3 {
         assert!(purge(&world, Which::Expired));
         world.os().advance_ms(decay_ms / 2);

@@ -13,6 +13,9 @@ use std::vec::Vec;
 
 const BYTES: usize = 64;
 
+/// More blocks than those that wait, and a few spans.
+const MANY: usize = if cfg!(miri) { 400 } else { 5000 };
+
 fn world() -> World {
     let world = World::new(4096);
     world.set(key::MISUSE, "ignore");
@@ -49,7 +52,7 @@ fn allocate_until(own: Own<'_, Fake>, bytes: usize, wanted: &[*mut u8]) -> BTree
 fn a_fork_leaves_alone_what_waits() {
     let world = world();
     let (own, lost) = (world.heap(), world.heap());
-    let waiting = blocks(lost, BYTES, 1000);
+    let waiting = blocks(lost, BYTES, MANY / 4);
     free_all(own, &waiting);
     let newest = lost.heap().mailbox().inbox().newest();
     world.orphan_others(own);
@@ -137,11 +140,11 @@ fn blocks_are_taken_as_many_as_are_asked_for() {
 /// As a second free of a block that is on its way, or waits to be handed out again.
 #[test]
 fn a_second_free_of_an_orphaned_block_is_reported_and_hands_out_no_block_twice() {
-    for case in 0..8 {
+    for case in (0..8).step_by(if cfg!(miri) { 3 } else { 1 }) {
         let [before, between, sorted] = [1, 2, 4].map(|bit| case & bit != 0);
         let world = world();
         let (own, lost) = (world.heap(), world.heap());
-        let waiting = blocks(lost, BYTES, 1000);
+        let waiting = blocks(lost, BYTES, MANY / 4);
         if before {
             free_all(own, &waiting[..64]);
         }
@@ -160,7 +163,7 @@ fn a_second_free_of_an_orphaned_block_is_reported_and_hands_out_no_block_twice()
             // Sorts what was freed again while the rest is in the chain.
             assert!(take_one(own, crate::size_class::class_of(2000)).is_none());
         }
-        let live: Vec<_> = (0..5000).map(|_| own.allocate(BYTES, 1).start).collect();
+        let live: Vec<_> = (0..MANY).map(|_| own.allocate(BYTES, 1).start).collect();
         assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len(), "{case}");
         let seen = seen::take();
         assert!(!seen.is_empty(), "{case}");
@@ -182,7 +185,7 @@ fn a_write_to_an_orphaned_block_is_reported_and_followed_nowhere() {
             // SAFETY: the block is the test's, which writes where a program must not.
             unsafe { block.cast::<usize>().wrapping_add(word).write(0xBAD0_BAD0_BAD0_BAD0) };
         }
-        let live: Vec<_> = (0..2000).map(|_| own.allocate(BYTES, 1).start).collect();
+        let live: Vec<_> = (0..MANY).map(|_| own.allocate(BYTES, 1).start).collect();
         assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len());
         assert!(seen::take().iter().any(|(what, _)| *what == Misuse::link_written(BYTES)), "{word}");
         world.check().unwrap();
@@ -200,7 +203,7 @@ fn a_block_whose_data_is_the_mark_is_freed_and_no_misuse() {
         unsafe { block.cast::<u64>().wrapping_add(1).write(u64::from(MARK)) };
     }
     free_all(own, &waiting);
-    let live: Vec<_> = (0..2000).map(|_| own.allocate(BYTES, 1).start).collect();
+    let live: Vec<_> = (0..MANY).map(|_| own.allocate(BYTES, 1).start).collect();
     assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len());
     assert_eq!(seen::take(), []);
     world.check().unwrap();
