@@ -79,7 +79,7 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
     allocator.environment.extend([
         variable("", "on".into()),
         variable("_INTERVAL", options.interval.clone().into()),
-        variable("_FILE", dumps.pattern().into()),
+        variable("_FILE", dumps.pattern()),
     ]);
     interrupt::keep_for_the_command();
     let record = command_run::run_attached(&options.command, allocator.preload(), |_| {})?;
