@@ -35,6 +35,7 @@ impl LastError {
 
     /// The last refusal that was stored; [`FreestoneError::NONE`] if there is none, or it cannot be read now.
     #[must_use]
+    #[inline(never)]
     pub fn get(&self) -> FreestoneError {
         let read = || self.0.try_lock().map(|place| *place);
         let attempts = (0..Self::N_ATTEMPTS).find_map(|_| {
@@ -61,6 +62,7 @@ impl LastError {
 
     /// The last refusal; [`FreestoneError::NONE`] if there is none.
     #[must_use]
+    #[inline(never)]
     pub fn get(&self) -> FreestoneError {
         self.0.get()
     }

@@ -9,6 +9,7 @@
 
 use crate::control::text;
 use crate::failure::{Failure, errno, refused};
+use crate::malloc::malloc_usable_size;
 use core::alloc::Layout;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{self, NonNull};
@@ -33,6 +34,7 @@ impl Handle {
     }
 
     /// Stores why a call was refused. Returns the code.
+    #[inline(never)]
     fn refuse(&self, why: Failure) -> c_int {
         self.last_error.refuse(why.to_c())
     }
@@ -253,7 +255,7 @@ pub unsafe extern "C" fn freestone_heap_usable_size(heap: *const Handle, block: 
         return 0;
     }
     // SAFETY: the block is live: it is in memory that the heap handed out, and the caller says that it was not freed.
-    unsafe { door::usable_size(block.cast_mut().cast()) }
+    unsafe { malloc_usable_size(block.cast_mut()) }
 }
 
 /// The error of the last call on the heap that was refused; all members are zero if none was.

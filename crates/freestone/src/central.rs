@@ -30,12 +30,24 @@ use crate::usage::Usage;
 use core::ffi::c_void;
 use core::ptr;
 use freestone_base::inbox::{LinkKey, Node};
-use freestone_base::lock::{Forker, Lock};
-use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use freestone_base::lock::{Forker, Guard, Lock};
+use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_os::{Futex, Os};
 
 /// Rank of the locks of the classes.
 pub(crate) const RANK: u8 = 20;
+
+/// Rank of the lock of orphaned heaps.
+pub(crate) const ORPHAN_RANK: u8 = 18;
+
+/// The mailbox of an orphaned heap, as `Span::owner` has it; null if there is none.
+pub(crate) struct Orphan(pub(crate) *mut c_void);
+
+/// The lock of [`Orphan`], held.
+pub(crate) type OrphanGuard<'a> = Guard<'a, Orphan, Futex, ORPHAN_RANK>;
+
+// SAFETY: any thread may use a mailbox.
+unsafe impl Send for Orphan {}
 
 /// One class's spans without an owner, and its orphaned blocks.
 #[derive(Debug)]
@@ -54,8 +66,8 @@ pub(crate) struct CentralLists {
     n_available: PerClass<AtomicU32>,
     /// There are orphaned heaps: there may be orphaned blocks.
     has_orphaned: AtomicBool,
-    /// The mailbox of an orphaned heap, as `Span::owner` has it; null while a thread looks at it.
-    orphan: AtomicPtr<c_void>,
+    /// The orphaned heap to look at next. Its lock is held while blocks are out of inboxes and chains: a fork would lose them.
+    orphan: Lock<Orphan, Futex, ORPHAN_RANK>,
 }
 
 /// The result of [`CentralLists::free`].
@@ -81,7 +93,7 @@ impl CentralLists {
             ),
             n_available: PerClass::new([const { AtomicU32::new(0) }; N_CLASSES]),
             has_orphaned: AtomicBool::new(false),
-            orphan: AtomicPtr::new(ptr::null_mut()),
+            orphan: Lock::new(Orphan(ptr::null_mut())),
         }
     }
 
@@ -212,21 +224,15 @@ impl CentralLists {
         }
     }
 
-    /// Whether there are orphaned heaps.
-    #[inline]
-    pub(crate) fn has_orphaned(&self) -> bool {
-        self.has_orphaned.load(Ordering::Relaxed)
+    /// The orphaned heap to look at next; `None` if another thread looks at one, or there is none.
+    pub(crate) fn try_lock_orphan(&self) -> Option<OrphanGuard<'_>> {
+        if self.has_orphaned.load(Ordering::Relaxed) { self.orphan.try_lock() } else { None }
     }
 
-    /// Takes the orphaned heap to look at next; null if another thread looks at one, or there is none.
-    pub(crate) fn take_orphan(&self) -> *mut c_void {
-        self.orphan.swap(ptr::null_mut(), Ordering::Acquire)
-    }
-
-    /// Puts it back, or the next one.
-    pub(crate) fn put_back_orphan(&self, mailbox: *mut c_void) {
+    /// The same, for who makes a heap an orphaned one.
+    pub(crate) fn lock_orphan(&self) -> OrphanGuard<'_> {
         self.has_orphaned.store(true, Ordering::Relaxed);
-        self.orphan.store(mailbox, Ordering::Release);
+        self.orphan.lock()
     }
 
     /// Calls `visit` with each span of `class` that has no owner, under the lock: its first page, its record, and whether it is listed as full.
@@ -238,12 +244,14 @@ impl CentralLists {
 
     /// Takes the locks of all classes before a fork.
     pub(crate) fn lock_for_fork(&self) {
+        self.orphan.acquire_raw();
         self.classes.iter().for_each(Lock::acquire_raw);
     }
 
     /// Releases the locks that [`CentralLists::lock_for_fork`] took, in parent or child.
     pub(crate) fn unlock_after_fork(&self, forker: Forker) {
         self.classes.iter().for_each(|lists| lists.release_raw(forker));
+        self.orphan.release_raw(forker);
     }
 }
 

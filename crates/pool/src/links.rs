@@ -210,7 +210,7 @@ impl<'m> Links<'m> {
     }
 
     /// Pushes the caller's blocks onto a list with one exchange. The last of them will be the first to be popped.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn give(&self, list: usize, batch: &[u32]) {
         let (Some(&bottom), Some(&top)) = (batch.first(), batch.last()) else { return };
         for pair in batch.windows(2) {

@@ -308,7 +308,7 @@ impl Heap {
     }
 }
 
-/// Frees a small block of a heap as the hot path of C's `free` does, if that is all there is to do. `false` of any other block, which stays as it is.
+/// Frees a small block of a heap that is not watched, as C's `free` does that of a thread. `false` of any other block, which stays as it is.
 ///
 /// # Safety
 /// - As for [`Heap::deallocate`].
@@ -316,8 +316,13 @@ unsafe fn free_at_hand(own: Own<'_, System>, block: *mut u8) -> bool {
     let class = own.lookup().own_class(block.addr()).filter(|_| own.watch().is_none());
     // SAFETY: the page map says that the block is of the class, and no code uses it any more (this function's contract).
     let block = class.map(|class| unsafe { FreeBlock::new(block, class) });
-    let Some(block) = block.filter(|block| !block.is_marked()) else { return false };
-    flush::push(own, block);
+    let Some(block) = block else { return false };
+    if block.is_marked() {
+        // SAFETY: as above. The slow path finds out whether the block is free.
+        unsafe { own.free(block.into_node().cast()) };
+    } else {
+        flush::push(own, block);
+    }
     true
 }
 

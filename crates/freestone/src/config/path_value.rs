@@ -31,6 +31,7 @@ impl PathValue {
     }
 
     /// The path, if one is set.
+    #[inline(never)]
     pub(crate) fn load(&self) -> Option<LoadedPath> {
         if !self.is_set() {
             return None;

@@ -68,11 +68,17 @@ impl FreeBlock {
         unsafe { free_node::is_marked(self.node) }
     }
 
+    /// What its mark says.
+    #[inline]
+    pub(crate) fn marked(&self) -> Marked {
+        // SAFETY: the block is this value's.
+        unsafe { free_node::marked(self.node) }
+    }
+
     /// Whether it came out of an inbox with the mark of a block that may have been free before it was sent.
     #[inline]
     pub(crate) fn is_suspect(&self) -> bool {
-        // SAFETY: the block is this value's.
-        unsafe { free_node::marked(self.node) == Marked::Suspect }
+        self.marked() == Marked::Suspect
     }
 
     /// Links it before `next`, for a bin.
@@ -281,6 +287,16 @@ impl Stretch {
     /// How many blocks.
     pub(crate) fn len(&self) -> u32 {
         self.n
+    }
+
+    /// The class of the blocks.
+    pub(crate) fn class(&self) -> usize {
+        self.first.class
+    }
+
+    /// Its first block, which is marked as that.
+    pub(crate) fn into_node(self) -> *mut Node {
+        self.first.into_node()
     }
 
     /// Each block.

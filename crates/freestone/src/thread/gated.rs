@@ -9,6 +9,7 @@
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::holdings::Holdings;
+use crate::thread::mailbox::Life;
 use crate::thread::records::{Record, RecordLinks};
 use freestone_base::lock::{Forker, Guard, Lock};
 use freestone_os::{Futex, Os};
@@ -48,9 +49,9 @@ impl<O: Os + 'static> GatedHeap<O> {
         Entered { own: unsafe { self.heap.as_own(holdings) }, _guard: guard }
     }
 
-    /// [`GatedHeap::enter_with`] if no thread is in the heap, this one included; else `None`.
+    /// [`GatedHeap::enter_with`] if no thread is in the heap, this one included, and it is alive; else `None`.
     pub(crate) fn try_enter_with<'a>(&'a self, holdings: Option<&'a Holdings>) -> Option<Entered<'a, O>> {
-        let guard = self.gate.try_lock()?;
+        let guard = self.gate.try_lock().filter(|_| self.heap.life() == Life::Alive)?;
         // SAFETY: the heap is alive, and this thread holds its gate as long as the returned value exists.
         Some(Entered { own: unsafe { self.heap.as_own(holdings) }, _guard: guard })
     }

@@ -153,27 +153,8 @@ impl<O: Os> Look<'_, O> {
 
     /// Puts blocks back into the inbox that they came from, behind those that have come since; sends them to the owners of their spans, if the heap has ended.
     fn put_back(&self, mailbox: &Mailbox, blocks: InTransit) {
-        let mut blocks = blocks;
-        while let Err(left) = mailbox.inbox().put_back(blocks) {
-            let view = self.shared.pages.view();
-            if mailbox.inbox().is_closed() {
-                return self.send(&view, left);
-            }
-            let newer = mailbox.inbox().take_for_owner(mailbox.key());
-            if newer.is_empty() {
-                blocks = left;
-                continue;
-            }
-            let mut n = 0;
-            let last = newer.last(&view, |_, _, _| {
-                n += 1;
-                n < WALKED_MOST
-            });
-            // Links that the program has overwritten lead nowhere: what is behind them is lost, as when the heap's thread drains such blocks.
-            blocks = match last {
-                Some(last) => newer.before(last, left),
-                None => newer,
-            };
+        if let Err(left) = put_back(self.shared, mailbox, blocks) {
+            self.send(&self.shared.pages.view(), left);
         }
     }
 
@@ -207,6 +188,35 @@ impl<O: Os> Look<'_, O> {
     fn report(&self, what: Misuse, address: usize) {
         misuse(self.shared.settings(), what, address, 0);
     }
+}
+
+/// Puts blocks back into the inbox that they came from, behind those that have come since.
+///
+/// # Errors
+/// The blocks, if the inbox is closed.
+pub(crate) fn put_back<O: Os>(shared: &Shared<O>, mailbox: &Mailbox, blocks: InTransit) -> Result<(), InTransit> {
+    let mut blocks = blocks;
+    while let Err(left) = mailbox.inbox().put_back(blocks) {
+        if mailbox.inbox().is_closed() {
+            return Err(left);
+        }
+        let newer = mailbox.inbox().take_for_owner(mailbox.key());
+        if newer.is_empty() {
+            blocks = left;
+            continue;
+        }
+        let mut n = 0;
+        let last = newer.last(&shared.pages.view(), |_, _, _| {
+            n += 1;
+            n < WALKED_MOST
+        });
+        // Links that the program has overwritten lead nowhere: what is behind them is lost, as when the heap's thread drains such blocks.
+        blocks = match last {
+            Some(last) => newer.before(last, left),
+            None => newer,
+        };
+    }
+    Ok(())
 }
 
 /// Rank of the lock.

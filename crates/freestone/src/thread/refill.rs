@@ -15,6 +15,7 @@ use crate::page::Prefers;
 use crate::size_class::block_bytes;
 use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
+use crate::thread::orphaned::Effort;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::{capacity, drain, flush, orphaned, profiling, route, sampling, upkeep};
 use core::ptr;
@@ -85,16 +86,16 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
 /// Makes a span that has a block to give the current one of a class.
 ///
 /// # Errors
-/// Up to `n` orphaned blocks, which were found before a new span; `None` when memory runs out.
+/// Up to `n` orphaned blocks, which were found before a new span or for lack of memory for one; `None` when memory runs out.
 #[cold]
 #[inline(never)]
 fn find_span<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Result<(), Option<FreeBatch>> {
     if !own.spans().of(class).use_fullest_partial(own.layout()) && !adopt(own, class) {
-        if let Some(orphaned) = orphaned::take(own, class, n) {
+        if let Some(orphaned) = orphaned::take(own, class, n, Effort::LITTLE) {
             return Err(Some(orphaned));
         }
         if !use_new_span(own, class) {
-            return Err(None);
+            return Err(orphaned::take(own, class, n, Effort::ALL));
         }
     }
     // The span may be beyond the reach that this heap's view had.

@@ -23,7 +23,7 @@ use freestone_os::Os;
 pub(crate) enum Sent {
     /// It is in its owner's inbox.
     HandedOver,
-    /// It is kept, or free in its span, which no heap owns.
+    /// It is free in its span, which no heap owns.
     Done,
     /// The span that starts at this page, which no heap owns, refused it.
     Refused(PageIndex, Refused),

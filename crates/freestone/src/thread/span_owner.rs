@@ -6,7 +6,7 @@
 //! # Safety
 //! `Span::owner` of a small span is null or the mailbox of a thread heap, whose record is never unmapped.
 
-use crate::central::{CentralLists, FreeOutcome};
+use crate::central::{FreeOutcome, Orphan};
 use crate::shared::Shared;
 use crate::span::PageIndex;
 use crate::span::blocks::Refused;
@@ -29,9 +29,9 @@ impl Owner {
         NonNull::new(mailbox).map(Self)
     }
 
-    /// The orphaned heap to look at next, which is the caller's to put back.
-    pub(crate) fn take_orphan(central: &CentralLists) -> Option<Self> {
-        Self::new(central.take_orphan().cast())
+    /// An orphaned heap.
+    pub(crate) fn of_orphan(orphan: &Orphan) -> Option<Self> {
+        Self::new(orphan.0.cast())
     }
 
     /// The orphaned heap behind this one.

@@ -390,6 +390,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
 
     /// Reports a pointer that the program should not have passed.
     #[cold]
+    #[inline(never)]
     pub(crate) fn report(self, what: Misuse, address: usize) {
         misuse(self.shared().settings(), what, address, self.heap.number.get());
     }

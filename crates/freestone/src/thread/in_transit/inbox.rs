@@ -6,7 +6,7 @@
 
 use super::{Handover, InTransit};
 use crate::span::free_node;
-use crate::thread::free_block::FreeBlock;
+use crate::thread::free_block::{FreeBlock, Stretch};
 use core::ptr;
 use freestone_base::inbox::{Inbox, LinkKey};
 
@@ -57,6 +57,13 @@ impl BlockInbox {
         }
         // SAFETY: an inbox that refuses a block leaves it to the pusher.
         Err(unsafe { FreeBlock::new(node.cast(), class) })
+    }
+
+    /// Adds a stretch again that came out of an inbox: it is still marked. It is lost if the inbox is closed.
+    pub(crate) fn push_stretch(&self, stretch: Stretch, key: LinkKey) {
+        let node = stretch.into_node();
+        // SAFETY: the first block of the stretch is free, and was the value's: a chain of one.
+        let _ = unsafe { self.0.push(node, node, key) };
     }
 
     /// Takes all of it, linked with `key`, as any thread may.

@@ -29,9 +29,9 @@ impl<O: Os + 'static> Threads<O> {
             .threads
             .iter()
             .filter(|heap| matches!(heap.life(), Life::Alive | Life::Orphaned) && heap.watched().get().is_none());
+        let look = Look { shared, bytes_least, looking: &self.looking, is_ending };
         for heap in plain {
             let mailbox = heap.mailbox();
-            let look = Look { shared, bytes_least, looking: &self.looking, is_ending };
             if look.is_to_stop() {
                 return true;
             }
@@ -45,12 +45,14 @@ impl<O: Os + 'static> Threads<O> {
             may_wait |= waiting != Waiting::None;
         }
         for (gated, holdings) in self.gated() {
+            if look.is_to_stop() {
+                return true;
+            }
             let mailbox = gated.heap().mailbox();
             let waiting = mailbox.idle().look(mailbox.inbox().newest(), now_ms, decay_ms);
             may_wait |= waiting != Waiting::None;
             if waiting == Waiting::Long || which == Which::All {
-                let entered = gated.try_enter_with(holdings);
-                if let Some(entered) = entered.filter(|_| mailbox.life() == Life::Alive) {
+                if let Some(entered) = gated.try_enter_with(holdings) {
                     upkeep::flush_all(entered.own());
                 }
             }

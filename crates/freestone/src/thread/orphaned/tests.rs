@@ -6,6 +6,7 @@ use crate::span::free_node::MARK;
 use crate::testing::World;
 use crate::thread::life::succession::Which;
 use crate::thread::upkeep;
+use freestone_base::lock::Forker;
 use freestone_os::fake::Fake;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -105,22 +106,78 @@ fn few_blocks_are_sorted_at_a_time() {
     free_all(own, &large);
     free_all(own, &small);
     world.orphan_others(own);
-    assert!(take(own, crate::size_class::class_of(512), 10).is_none());
+    assert!(take(own, crate::size_class::class_of(512), 10, Effort::LITTLE).is_none());
     assert!(lost.heap().mailbox().inbox().newest() != 0);
 }
 
 /// Their memory went back: what is sorted takes some again.
 #[test]
-fn one_stretch_is_sorted_at_a_time() {
+fn one_stretch_is_sorted_at_a_time_and_only_where_its_class_is_needed() {
     let world = world();
     let (own, lost) = (world.heap(), world.heap());
-    let n = if cfg!(miri) { 600 } else { 3000 };
+    let (n, class) = (if cfg!(miri) { 600 } else { 3000 }, crate::size_class::class_of(512));
     free_all(own, &blocks(lost, 512, n));
     world.threads.purge_inboxes(&world.shared, Which::All, &|| false);
     world.orphan_others(own);
-    assert!(take_one(own, crate::size_class::class_of(2000)).is_none());
-    let sorted = world.shared.central.take_orphaned(crate::size_class::class_of(512)).len;
+    for _ in 0..10 {
+        assert!(take_one(own, crate::size_class::class_of(2000), Effort::LITTLE).is_none());
+    }
+    assert_eq!(world.shared.central.take_orphaned(class).len, 0);
+    assert!(take_one(own, class, Effort::LITTLE).is_some());
+    let sorted = world.shared.central.take_orphaned(class).len;
     assert!(sorted > 0 && (sorted as usize) < n / 2, "{sorted}");
+}
+
+/// Others free blocks while some are sorted, after an idle purge: what was out of the inbox goes back behind them.
+#[test]
+fn few_are_sorted_whatever_comes_meanwhile() {
+    let world = world();
+    let (own, lost) = (world.heap(), world.heap());
+    let (first, second) = (blocks(lost, 512, 1000), blocks(lost, BYTES, 3000));
+    free_all(own, &first);
+    world.threads.purge_inboxes(&world.shared, Which::All, &|| false);
+    free_all(own, &second[1..]);
+    world.orphan_others(own);
+    let mailbox = lost.heap().mailbox();
+    assert!(mailbox.looked_through().newest() != 0);
+    let out = mailbox.inbox().take_for_owner(mailbox.key());
+    free_all(own, &second[..1]);
+    assert!(idle::put_back(&world.shared, mailbox, out).is_ok());
+    assert_eq!(mailbox.inbox().newest(), second[0].addr());
+    allocate_until(own, BYTES, &second);
+}
+
+#[test]
+fn without_memory_for_a_span_every_block_that_waits_is_looked_at() {
+    for level in ["default", "checks"] {
+        let world = World::hardened(4096, level);
+        world.set(key::MISUSE, "ignore");
+        let (own, lost) = (world.heap(), world.heap());
+        let n = if cfg!(miri) { 300 } else { 3000 };
+        let (wanted, others) = (blocks(lost, 400, n), blocks(lost, 1000, 2 * n));
+        free_all(own, &wanted);
+        free_all(own, &others);
+        world.orphan_others(own);
+        upkeep::flush_all(own);
+        let used = world.shared.pages.limited_bytes();
+        world.set(key::LIMIT_HARD, &std::format!("{used}"));
+        let got = (0..n).take_while(|_| !own.allocate(400, 1).start.is_null()).count();
+        assert!(got * 10 > n * 9, "{level}: {got}");
+    }
+}
+
+#[test]
+fn a_fork_waits_for_who_sorts() {
+    let world = world();
+    let (own, lost) = (world.heap(), world.heap());
+    let waiting = blocks(lost, BYTES, 100);
+    free_all(own, &waiting);
+    world.orphan_others(own);
+    world.shared.central.lock_for_fork();
+    assert!(take_one(own, crate::size_class::class_of(BYTES), Effort::LITTLE).is_none());
+    // SAFETY: this thread took the locks, and goes on after the fork.
+    world.shared.central.unlock_after_fork(unsafe { Forker::new() });
+    assert!(take_one(own, crate::size_class::class_of(BYTES), Effort::LITTLE).is_some());
 }
 
 #[test]
@@ -131,10 +188,10 @@ fn blocks_are_taken_as_many_as_are_asked_for() {
     free_all(own, &waiting);
     world.orphan_others(own);
     let class = crate::size_class::class_of(BYTES);
-    assert_eq!(take(own, class, 30).unwrap().len(), 30);
-    assert!(take_one(own, class).is_some());
-    assert_eq!(take(own, class, 100).unwrap().len(), 69);
-    assert!(take(own, class, 1).is_none());
+    assert_eq!(take(own, class, 30, Effort::LITTLE).unwrap().len(), 30);
+    assert!(take_one(own, class, Effort::LITTLE).is_some());
+    assert_eq!(take(own, class, 100, Effort::LITTLE).unwrap().len(), 69);
+    assert!(take(own, class, 1, Effort::LITTLE).is_none());
 }
 
 /// As a second free of a block that is on its way, or waits to be handed out again.
@@ -155,13 +212,13 @@ fn a_second_free_of_an_orphaned_block_is_reported_and_hands_out_no_block_twice()
         if between {
             // Sorts some, and takes one.
             let class = crate::size_class::class_of(BYTES);
-            let taken = take_one(own, class).unwrap();
+            let taken = take_one(own, class, Effort::LITTLE).unwrap();
             assert!(waiting.contains(&taken.into_node().cast()));
         }
         free_all(own, &waiting[20..30]);
         if sorted {
             // Sorts what was freed again while the rest is in the chain.
-            assert!(take_one(own, crate::size_class::class_of(2000)).is_none());
+            assert!(take_one(own, crate::size_class::class_of(2000), Effort::LITTLE).is_none());
         }
         let live: Vec<_> = (0..MANY).map(|_| own.allocate(BYTES, 1).start).collect();
         assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len(), "{case}");
@@ -180,7 +237,7 @@ fn a_write_to_an_orphaned_block_is_reported_and_followed_nowhere() {
         let waiting = blocks(lost, BYTES, 200);
         world.orphan_others(own);
         free_all(own, &waiting);
-        assert_eq!(take(own, crate::size_class::class_of(BYTES), 1).unwrap().len(), 1);
+        assert_eq!(take(own, crate::size_class::class_of(BYTES), 1, Effort::LITTLE).unwrap().len(), 1);
         for block in &waiting {
             // SAFETY: the block is the test's, which writes where a program must not.
             unsafe { block.cast::<usize>().wrapping_add(word).write(0xBAD0_BAD0_BAD0_BAD0) };
@@ -223,10 +280,10 @@ fn what_nothing_needs_goes_back_to_the_operating_system() {
         world.threads.purge_inboxes(&world.shared, Which::All, &|| false);
         world.shared.pages.stats().purged_bytes - before
     };
-    let n_taken = take(own, class, 10).unwrap().len();
+    let n_taken = take(own, class, 10, Effort::LITTLE).unwrap().len();
     assert!(look() > waiting.len() as u64 * 512 / 2);
     let mut n_left = waiting.len() - n_taken as usize;
-    while let Some(batch) = take(own, class, 1000) {
+    while let Some(batch) = take(own, class, 1000, Effort::LITTLE) {
         n_left -= batch.len() as usize;
     }
     assert_eq!(n_left, 0);

@@ -13,6 +13,7 @@ use crate::span::single_block::Choice;
 use crate::span::trailer::{Fields, LEAST_BLOCK_BYTES, State, TRAILER_BYTES, Trailer, base_of};
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
+use crate::thread::orphaned::Effort;
 use crate::thread::watched::homecoming::fill_head;
 use crate::thread::watched::magazine::{capacity, is_short, least};
 use crate::thread::watched::request::Request;
@@ -175,11 +176,16 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
             drain::drain(own);
         }
         if !spans.use_fullest_partial(layout) && !refill::adopt(own, class) {
-            if let Some(block) = orphaned::take_one(own, class) {
+            let mut orphaned = orphaned::take_one(own, class, Effort::LITTLE);
+            let is_short = orphaned.is_none() && !refill::use_new_span(own, class);
+            if is_short {
+                orphaned = orphaned::take_one(own, class, Effort::ALL);
+            }
+            if let Some(block) = orphaned {
                 fill_head(shared, &block);
                 return Some(block.into_node().cast());
             }
-            if !refill::use_new_span(own, class) {
+            if is_short {
                 // Memory is short: what waits gives way.
                 watch.held().next()?;
                 release::release_all(own);
