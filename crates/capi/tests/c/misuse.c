@@ -17,6 +17,16 @@ int main(int argc, char **argv) {
         free(block);
         free(HIDE(block));
         flush();
+    } else if (!strcmp(what, "double_of_heap")) {
+        freestone_heap_t *heap = freestone_heap_new();
+        char *blocks[8];
+        for (int i = 0; i < 8; i++) {
+            EXPECT(blocks[i] = freestone_heap_malloc(heap, 48));
+        }
+        freestone_heap_free(heap, blocks[3]);
+        freestone_heap_free(heap, HIDE(blocks[3]));
+        EXPECT(freestone_heap_malloc(heap, 48));
+        freestone_heap_delete(heap);
     } else if (!strcmp(what, "double_large")) {
         char *block = malloc(1 << 20);
         free(block);

@@ -1,13 +1,15 @@
 #![allow(unsafe_code)]
 use super::*;
+use crate::config::Harden;
+use crate::stats::rows::HeapKind;
 use crate::testing::World;
 use crate::thread::life::succession::Which;
 use crate::thread::mailbox::Life;
 use crate::thread::upkeep;
 use freestone_base::lock::Forker;
 use freestone_base::units::PAGE_BYTES;
-use freestone_os::Os;
-use freestone_os::fake::Fake;
+use freestone_os::fake::{Failure, Fake};
+use freestone_os::{Errno, Os};
 use std::vec::Vec;
 
 #[test]
@@ -154,6 +156,29 @@ fn blocks_that_have_waited_for_a_heap_for_the_decay_time_go_back_in_the_backgrou
         waiting(&world, heap, 10);
     }
     world.check().unwrap();
+}
+
+/// The record of a heap for whose watch there was no memory is kept for the next one.
+#[test]
+fn a_heap_that_could_not_begin_is_not_entered() {
+    let mut n_refused = 0;
+    for n_before in 0..12 {
+        let world = World::new(4096);
+        let _thread = world.heap();
+        for _ in 0..n_before {
+            let _ = world.explicit_heap();
+        }
+        let nth_call = world.os().n_calls();
+        world.os().plan(Some(Failure { nth_call, errno: Errno::NOMEM, for_good: true }));
+        // SAFETY: the parts are the world's, which outlives the heaps.
+        while unsafe { world.threads.create_explicit(&world.shared, Harden::Checks) }.is_some() {}
+        world.os().plan(None);
+        let records = world.threads.iter_kinds().filter(|(kind, ..)| *kind == HeapKind::Explicit);
+        n_refused += records.filter(|(_, heap, _)| heap.shared().is_none()).count();
+        purge(&world, Which::All);
+        world.check().unwrap();
+    }
+    assert!(n_refused > 0);
 }
 
 #[test]
