@@ -39,6 +39,10 @@ fn is_named(misuse: &str, line: &str) {
 #[test]
 fn a_small_block_freed_twice_is_reported_when_its_bin_is_flushed() {
     is_named("double_small", "double free of ADDRESS (48-byte block, freed by thread 1)");
+}
+
+#[test]
+fn a_block_of_an_explicit_heap_freed_twice_is_reported_at_once() {
     is_named("double_of_heap", "double free of ADDRESS (48-byte block, freed by thread 1)");
 }
 

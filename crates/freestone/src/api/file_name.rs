@@ -10,6 +10,7 @@ pub(super) const NAME_BYTES: usize = 1100;
 pub(super) type FileName = FixedText<NAME_BYTES>;
 
 /// Whether `%` and the letter are in a name.
+#[inline(never)]
 pub(super) fn has(name: &[u8], letter: u8) -> bool {
     let mut is_behind = false;
     name.iter().any(|&byte| {

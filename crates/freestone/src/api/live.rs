@@ -11,7 +11,7 @@
 //! Threads: any; one at a time writes, and the others go on without waiting. Cost: when off, a load and a branch on slow paths that take new
 //! blocks into a bin.
 
-use crate::api::file_name::{self, FileName, NAME_BYTES};
+use crate::api::file_name::{self, FileName};
 use crate::api::snapshot;
 use crate::config::words::is_word;
 use crate::config::{Mistake, Settings};
@@ -206,21 +206,13 @@ pub(super) fn set_path(settings: &Settings, value: &[u8]) -> Result<(), Mistake>
     if !is_word(value, ON) {
         return settings.live_path().set(value);
     }
+    let in_folder = |folder: &[u8]| settings.live_path().set_joined(folder, DEFAULT_NAME, true);
     let mut result = None;
     process::for_each_environment(|entry| {
         let folder = entry.strip_prefix(b"XDG_RUNTIME_DIR=").filter(|folder| folder.starts_with(b"/"));
-        result = folder.map(|folder| set_joined(settings, folder)).or(result);
+        result = folder.map(in_folder).or(result);
     });
-    result.unwrap_or_else(|| set_joined(settings, b"/tmp"))
-}
-
-/// Stores the path of the default name in a folder.
-fn set_joined(settings: &Settings, folder: &[u8]) -> Result<(), Mistake> {
-    let (mut path, len) = ([0; NAME_BYTES], folder.len() + DEFAULT_NAME.len());
-    let (start, end) = path.get_mut(..len).ok_or(Mistake::OutOfRange)?.split_at_mut(folder.len());
-    start.copy_from_slice(folder);
-    end.copy_from_slice(DEFAULT_NAME);
-    settings.live_path().set(path.get(..len).ok_or(Mistake::OutOfRange)?)
+    result.unwrap_or_else(|| in_folder(b"/tmp"))
 }
 
 /// Whether the path is the default one.

@@ -139,8 +139,8 @@ fn try_start() -> bool {
     options::apply_all(settings);
     settings.report_file().make_absolute();
     if !settings.sandbox() {
-        settings.live_path().make_absolute();
-        settings.record_path().make_absolute();
+        settings.live_path().make_absolute(true);
+        settings.record_path().make_absolute(false);
         PROCESS.recordings.trace.begin(settings.record_path());
     }
     heap_map::publish(&PROCESS.shared);

@@ -59,29 +59,51 @@ impl PathValue {
         Ok(())
     }
 
+    /// Sets the path to that of a file in a folder. If it `is_pattern`, `%` and a letter stand for something in the name, but not in the folder.
+    ///
+    /// # Errors
+    /// As for [`PathValue::set`].
+    pub(crate) fn set_joined(&self, folder: &[u8], name: &[u8], is_pattern: bool) -> Result<(), Mistake> {
+        let (mut path, mut len) = ([0; PATH_BYTES], 0);
+        let mut add = |byte| {
+            if let Some(place) = path.get_mut(len) {
+                *place = byte;
+                len += 1;
+            }
+        };
+        for &byte in folder {
+            add(byte);
+            if is_pattern && byte == b'%' {
+                add(byte);
+            }
+        }
+        name.iter().for_each(|&byte| add(byte));
+        // What does not fit is cut, and then too long.
+        self.set(path.get(..len).unwrap_or_default())
+    }
+
     /// Makes a relative path one from the process's present folder, so that it holds when the program changes its folder. It stays relative if that folder
-    /// is not known, or makes it too long. Where none is set, which is in most processes, no other code than this is executed.
+    /// is not known, or makes it too long. Where none is set, which is in most processes, no other code than this is executed. `is_pattern` is that
+    /// of [`PathValue::set_joined`].
     #[inline(always)]
-    pub(crate) fn make_absolute(&self) {
+    pub(crate) fn make_absolute(&self, is_pattern: bool) {
         if self.is_set() {
-            self.make_set_one_absolute();
+            self.make_set_one_absolute(is_pattern);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn make_set_one_absolute(&self) {
+    fn make_set_one_absolute(&self, is_pattern: bool) {
         let Some(path) = self.load() else { return };
-        let (path, mut whole) = (path.to_bytes(), [0; PATH_BYTES]);
+        let (path, mut folder) = (path.to_bytes(), [0; PATH_BYTES]);
         if path.starts_with(b"/") {
             return;
         }
-        let folder_len = growing_file::working_directory(&mut whole).len();
-        let len = folder_len + 1 + path.len();
-        if let Some([slash, rest @ ..]) = whole.get_mut(folder_len..len).filter(|_| folder_len > 0) {
+        let len = growing_file::working_directory(&mut folder).len();
+        if let Some(slash) = folder.get_mut(len).filter(|_| len > 0) {
             *slash = b'/';
-            rest.copy_from_slice(path);
-            let _ = self.set(whole.get(..len).unwrap_or_default());
+            let _ = self.set_joined(folder.get(..=len).unwrap_or_default(), path, is_pattern);
         }
     }
 }
@@ -91,6 +113,7 @@ pub(crate) struct LoadedPath([u8; PATH_BYTES]);
 
 impl LoadedPath {
     /// As the kernel takes it.
+    #[inline(never)]
     pub(crate) fn as_c(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.0).unwrap_or(c"")
     }

@@ -34,7 +34,7 @@ impl ReportFile {
 
     /// As [`PathValue::make_absolute`].
     pub(crate) fn make_absolute(&self) {
-        self.path.make_absolute();
+        self.path.make_absolute(false);
     }
 
     /// Appends whole lines, if there is a report. A file that cannot be written is reported on standard error, the first time.

@@ -60,6 +60,7 @@ struct Registry<O: Os + 'static> {
 
 impl<O: Os + 'static> Registry<O> {
     /// Ends the count of a heap as alive: it is `life` from now on.
+    #[inline(never)]
     fn leave(&mut self, heap: &ThreadHeap<O>, life: Life) {
         heap.mailbox().set_life(life);
         self.n_alive -= 1;

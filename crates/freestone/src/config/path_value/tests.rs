@@ -32,7 +32,7 @@ fn a_relative_path_is_made_absolute_if_there_is_room_for_the_folder() {
     let (file, folder) = (PathValue::new(), std::env::current_dir().unwrap().into_os_string().into_encoded_bytes());
     let made = |path: &[u8]| {
         file.set(path).unwrap();
-        file.make_absolute();
+        file.make_absolute(false);
         path_of(&file).map(CString::into_bytes)
     };
     assert_eq!(made(b"r"), Some([&folder, &b"/r"[..]].concat()));
@@ -41,4 +41,18 @@ fn a_relative_path_is_made_absolute_if_there_is_room_for_the_folder() {
     assert_eq!(made(&longest), Some([&folder, &b"/"[..], &longest].concat()));
     let longer = [&longest, &b"x"[..]].concat();
     assert_eq!(made(&longer), Some(longer));
+}
+
+#[test]
+fn in_a_pattern_a_folder_keeps_its_percent_signs() {
+    let file = PathValue::new();
+    let joined = |folder: &[u8], is_pattern| {
+        file.set_joined(folder, b"/%p.live", is_pattern).unwrap();
+        path_of(&file).map(CString::into_bytes)
+    };
+    assert_eq!(joined(b"/a%pb/50%%", true), Some(b"/a%%pb/50%%%%/%p.live".to_vec()));
+    assert_eq!(joined(b"/a%pb", false), Some(b"/a%pb/%p.live".to_vec()));
+    for (n, is_long) in [(PATH_BYTES - 9, false), (PATH_BYTES - 8, true), (2 * PATH_BYTES, true)] {
+        assert_eq!(file.set_joined(&std::vec![b'x'; n], b"/%p.live", true).is_err(), is_long);
+    }
 }
