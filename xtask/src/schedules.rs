@@ -30,8 +30,8 @@ const FAULTS: &[Fault] = &[
         test: "heaps_are_deleted_whatever_is_on_its_way",
         changes: &[(
             "crates/freestone/src/thread/route.rs",
-            "if generation.is_explicit() || generation == Generation::ABANDONED {",
-            "if generation == Generation::ABANDONED {",
+            "let is_buffered = !generation.is_explicit() && generation != Generation::ABANDONED;",
+            "let is_buffered = generation != Generation::ABANDONED;",
         )],
     },
     Fault {

@@ -9,7 +9,6 @@
 
 use crate::control::text;
 use crate::failure::{Failure, errno, refused};
-use crate::malloc::malloc_usable_size;
 use core::alloc::Layout;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::{self, NonNull};
@@ -255,7 +254,7 @@ pub unsafe extern "C" fn freestone_heap_usable_size(heap: *const Handle, block: 
         return 0;
     }
     // SAFETY: the block is live: it is in memory that the heap handed out, and the caller says that it was not freed.
-    unsafe { malloc_usable_size(block.cast_mut()) }
+    unsafe { door::usable_size(block.cast_mut().cast()) }
 }
 
 /// The error of the last call on the heap that was refused; all members are zero if none was.

@@ -224,9 +224,15 @@ impl CentralLists {
         }
     }
 
-    /// The orphaned heap to look at next; `None` if another thread looks at one, or there is none.
+    /// Whether there are orphaned heaps.
+    #[inline(always)]
+    pub(crate) fn has_orphaned(&self) -> bool {
+        self.has_orphaned.load(Ordering::Relaxed)
+    }
+
+    /// The orphaned heap to look at next; `None` if another thread looks at one.
     pub(crate) fn try_lock_orphan(&self) -> Option<OrphanGuard<'_>> {
-        if self.has_orphaned.load(Ordering::Relaxed) { self.orphan.try_lock() } else { None }
+        self.orphan.try_lock()
     }
 
     /// The same, for who makes a heap an orphaned one.

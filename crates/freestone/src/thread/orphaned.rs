@@ -58,9 +58,15 @@ pub(crate) fn add(central: &CentralLists, mailbox: &Mailbox) {
     orphan.0 = this.cast();
 }
 
-/// Takes up to `n` orphaned blocks of a class, linked for a bin.
-#[inline(never)]
+/// Takes up to `n` orphaned blocks of a class, linked for a bin. In a process without any this calls no function: its code would be resident.
+#[inline(always)]
 pub(crate) fn take<O: Os>(own: Own<'_, O>, class: usize, n: u32, effort: Effort) -> Option<FreeBatch> {
+    if own.shared().central.has_orphaned() { take_batch(own, class, n, effort) } else { None }
+}
+
+#[cold]
+#[inline(never)]
+fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32, effort: Effort) -> Option<FreeBatch> {
     let mut batch = FreeBatch::empty(class);
     take_each(own, (class, n), effort, &mut |block| batch.push(block, own.bins().key()));
     (batch.len() > 0).then_some(batch)
@@ -70,7 +76,9 @@ pub(crate) fn take<O: Os>(own: Own<'_, O>, class: usize, n: u32, effort: Effort)
 #[inline(never)]
 pub(crate) fn take_one<O: Os>(own: Own<'_, O>, class: usize, effort: Effort) -> Option<FreeBlock> {
     let mut first = None;
-    take_each(own, (class, 1), effort, &mut |block| first = Some(block));
+    if own.shared().central.has_orphaned() {
+        take_each(own, (class, 1), effort, &mut |block| first = Some(block));
+    }
     first
 }
 
