@@ -161,10 +161,10 @@ static void on_signal(int signal) {
 static void signals(void) {
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGALRM, &action, NULL);
-    /* The calls in the middle of which the handler comes hold no lock: there are blocks at hand, one for each of the two. */
-    void *first = malloc(6003), *second = malloc(6005);
-    free(first);
-    free(second);
+    /* The calls in the middle of which the handler comes hold no lock: there are blocks at hand, more than one for each of the two. */
+    void *blocks[40];
+    for (int i = 0; i < 40; i++) blocks[i] = malloc(6003);
+    for (int i = 0; i < 40; i++) free(blocks[i]);
     ualarm(1000, 200);
     for (int i = 0; i < 3000000; i++) free(malloc(6001));
     ualarm(0, 0);
