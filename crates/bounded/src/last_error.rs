@@ -35,7 +35,6 @@ impl LastError {
 
     /// The last refusal that was stored; [`FreestoneError::NONE`] if there is none, or it cannot be read now.
     #[must_use]
-    #[inline(never)]
     pub fn get(&self) -> FreestoneError {
         let read = || self.0.try_lock().map(|place| *place);
         let attempts = (0..Self::N_ATTEMPTS).find_map(|_| {

@@ -44,6 +44,13 @@ impl World {
         world
     }
 
+    /// The same world, which goes on after a misuse; none was seen yet.
+    pub(crate) fn ignoring_misuse(self) -> Self {
+        self.set(crate::config::key::MISUSE, "ignore");
+        let _ = crate::misuse::seen::take();
+        self
+    }
+
     pub(crate) fn os(&self) -> &Fake {
         self.shared.os()
     }

@@ -314,9 +314,9 @@ impl Heap {
 /// - As for [`Heap::deallocate`].
 unsafe fn free_at_hand(own: Own<'_, System>, block: *mut u8) -> bool {
     let class = own.lookup().own_class(block.addr()).filter(|_| own.watch().is_none());
+    let Some(class) = class else { return false };
     // SAFETY: the page map says that the block is of the class, and no code uses it any more (this function's contract).
-    let block = class.map(|class| unsafe { FreeBlock::new(block, class) });
-    let Some(block) = block else { return false };
+    let block = unsafe { FreeBlock::new(block, class) };
     if block.is_marked() {
         // SAFETY: as above. The slow path finds out whether the block is free.
         unsafe { own.free(block.into_node().cast()) };

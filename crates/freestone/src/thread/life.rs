@@ -139,10 +139,9 @@ impl<O: Os + 'static> Threads<O> {
     /// - As for [`Threads::create`]; any number of threads may use the heap, until [`Threads::destroy`].
     pub(crate) unsafe fn create_explicit(&self, shared: &Shared<O>, level: Harden) -> Option<&ExplicitHeap<O>> {
         let level = level.max(shared.settings().harden());
-        let kind = (Half::Explicit, level);
+        let (records, kind) = (&self.explicit, (Half::Explicit, level));
         // SAFETY: `shared` outlives the heap (this function's contract).
-        let heap =
-            unsafe { self.begin(shared, &self.explicit, |heap| heap.gated().heap(), ExplicitHeap::keep_closed, kind) }?;
+        let heap = unsafe { self.begin(shared, records, |heap| heap.gated().heap(), ExplicitHeap::keep_closed, kind) }?;
         heap.reset();
         Some(heap)
     }

@@ -13,10 +13,7 @@ mod buffered;
 
 /// A world whose heaps go on after a misuse.
 fn world() -> World {
-    let world = World::new(4096);
-    world.set(key::MISUSE, "ignore");
-    let _ = seen::take();
-    world
+    World::new(4096).ignoring_misuse()
 }
 
 fn blocks(own: Own<'_, Fake>, bytes: usize, n: usize) -> Vec<*mut u8> {

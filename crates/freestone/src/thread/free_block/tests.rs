@@ -1,7 +1,6 @@
 //! A program writes to free blocks, wherever they are: it is noticed where the block is next looked at, and no wild link is followed.
 #![allow(unsafe_code)]
 use super::*;
-use crate::config::key;
 use crate::misuse::seen;
 use crate::size_class::class_of;
 use crate::testing::{World, freed};
@@ -16,10 +15,7 @@ const BYTES: usize = 48;
 const N: usize = 20;
 
 fn world() -> World {
-    let world = World::new(4096);
-    world.set(key::MISUSE, "ignore");
-    let _ = seen::take();
-    world
+    World::new(4096).ignoring_misuse()
 }
 
 fn blocks(own: Own<'_, Fake>) -> Vec<*mut u8> {

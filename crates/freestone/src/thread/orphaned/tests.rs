@@ -2,6 +2,7 @@
 use super::*;
 use crate::config::key;
 use crate::misuse::seen;
+use crate::size_class::class_of;
 use crate::span::free_node::MARK;
 use crate::testing::World;
 use crate::thread::life::succession::Which;
@@ -18,10 +19,7 @@ const BYTES: usize = 64;
 const MANY: usize = if cfg!(miri) { 400 } else { 5000 };
 
 fn world() -> World {
-    let world = World::new(4096);
-    world.set(key::MISUSE, "ignore");
-    let _ = seen::take();
-    world
+    World::new(4096).ignoring_misuse()
 }
 
 fn blocks(own: Own<'_, Fake>, bytes: usize, n: usize) -> Vec<*mut u8> {
@@ -47,6 +45,12 @@ fn allocate_until(own: Own<'_, Fake>, bytes: usize, wanted: &[*mut u8]) -> BTree
         assert!(live.insert(block), "{block:?} is handed out twice");
     }
     live
+}
+
+/// Allocates blocks, and checks that none is handed out twice.
+fn allocate_many(own: Own<'_, Fake>, case: usize) {
+    let live = blocks(own, BYTES, MANY);
+    assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len(), "{case}");
 }
 
 #[test]
@@ -106,7 +110,7 @@ fn few_blocks_are_sorted_at_a_time() {
     free_all(own, &large);
     free_all(own, &small);
     world.orphan_others(own);
-    assert!(take(own, crate::size_class::class_of(512), 10, Effort::LITTLE).is_none());
+    assert!(take(own, class_of(512), 10, Effort::LITTLE).is_none());
     assert!(lost.heap().mailbox().inbox().newest() != 0);
 }
 
@@ -115,12 +119,12 @@ fn few_blocks_are_sorted_at_a_time() {
 fn one_stretch_is_sorted_at_a_time_and_only_where_its_class_is_needed() {
     let world = world();
     let (own, lost) = (world.heap(), world.heap());
-    let (n, class) = (if cfg!(miri) { 600 } else { 3000 }, crate::size_class::class_of(512));
+    let (n, class) = (if cfg!(miri) { 600 } else { 3000 }, class_of(512));
     free_all(own, &blocks(lost, 512, n));
     world.threads.purge_inboxes(&world.shared, Which::All, &|| false);
     world.orphan_others(own);
     for _ in 0..10 {
-        assert!(take_one(own, crate::size_class::class_of(2000), Effort::LITTLE).is_none());
+        assert!(take_one(own, class_of(2000), Effort::LITTLE).is_none());
     }
     assert_eq!(world.shared.central.take_orphaned(class).len, 0);
     assert!(take_one(own, class, Effort::LITTLE).is_some());
@@ -150,8 +154,7 @@ fn few_are_sorted_whatever_comes_meanwhile() {
 #[test]
 fn without_memory_for_a_span_every_block_that_waits_is_looked_at() {
     for level in ["default", "checks"] {
-        let world = World::hardened(4096, level);
-        world.set(key::MISUSE, "ignore");
+        let world = World::hardened(4096, level).ignoring_misuse();
         let (own, lost) = (world.heap(), world.heap());
         let n = if cfg!(miri) { 300 } else { 3000 };
         let (wanted, others) = (blocks(lost, 400, n), blocks(lost, 1000, 2 * n));
@@ -174,10 +177,10 @@ fn a_fork_waits_for_who_sorts() {
     free_all(own, &waiting);
     world.orphan_others(own);
     world.shared.central.lock_for_fork();
-    assert!(take_one(own, crate::size_class::class_of(BYTES), Effort::LITTLE).is_none());
+    assert!(take_one(own, class_of(BYTES), Effort::LITTLE).is_none());
     // SAFETY: this thread took the locks, and goes on after the fork.
     world.shared.central.unlock_after_fork(unsafe { Forker::new() });
-    assert!(take_one(own, crate::size_class::class_of(BYTES), Effort::LITTLE).is_some());
+    assert!(take_one(own, class_of(BYTES), Effort::LITTLE).is_some());
 }
 
 #[test]
@@ -187,7 +190,7 @@ fn blocks_are_taken_as_many_as_are_asked_for() {
     let waiting = blocks(lost, BYTES, 100);
     free_all(own, &waiting);
     world.orphan_others(own);
-    let class = crate::size_class::class_of(BYTES);
+    let class = class_of(BYTES);
     assert_eq!(take(own, class, 30, Effort::LITTLE).unwrap().len(), 30);
     assert!(take_one(own, class, Effort::LITTLE).is_some());
     assert_eq!(take(own, class, 100, Effort::LITTLE).unwrap().len(), 69);
@@ -211,17 +214,16 @@ fn a_second_free_of_an_orphaned_block_is_reported_and_hands_out_no_block_twice()
         }
         if between {
             // Sorts some, and takes one.
-            let class = crate::size_class::class_of(BYTES);
+            let class = class_of(BYTES);
             let taken = take_one(own, class, Effort::LITTLE).unwrap();
             assert!(waiting.contains(&taken.into_node().cast()));
         }
         free_all(own, &waiting[20..30]);
         if sorted {
             // Sorts what was freed again while the rest is in the chain.
-            assert!(take_one(own, crate::size_class::class_of(2000), Effort::LITTLE).is_none());
+            assert!(take_one(own, class_of(2000), Effort::LITTLE).is_none());
         }
-        let live: Vec<_> = (0..MANY).map(|_| own.allocate(BYTES, 1).start).collect();
-        assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len(), "{case}");
+        allocate_many(own, case);
         let seen = seen::take();
         assert!(!seen.is_empty(), "{case}");
         assert!(seen.iter().all(|(what, _)| *what == Misuse::DoubleFree { block_bytes: BYTES }), "{case} {seen:?}");
@@ -237,13 +239,12 @@ fn a_write_to_an_orphaned_block_is_reported_and_followed_nowhere() {
         let waiting = blocks(lost, BYTES, 200);
         world.orphan_others(own);
         free_all(own, &waiting);
-        assert_eq!(take(own, crate::size_class::class_of(BYTES), 1, Effort::LITTLE).unwrap().len(), 1);
+        assert_eq!(take(own, class_of(BYTES), 1, Effort::LITTLE).unwrap().len(), 1);
         for block in &waiting {
             // SAFETY: the block is the test's, which writes where a program must not.
             unsafe { block.cast::<usize>().wrapping_add(word).write(0xBAD0_BAD0_BAD0_BAD0) };
         }
-        let live: Vec<_> = (0..MANY).map(|_| own.allocate(BYTES, 1).start).collect();
-        assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len());
+        allocate_many(own, word);
         assert!(seen::take().iter().any(|(what, _)| *what == Misuse::link_written(BYTES)), "{word}");
         world.check().unwrap();
     }
@@ -260,8 +261,7 @@ fn a_block_whose_data_is_the_mark_is_freed_and_no_misuse() {
         unsafe { block.cast::<u64>().wrapping_add(1).write(u64::from(MARK)) };
     }
     free_all(own, &waiting);
-    let live: Vec<_> = (0..MANY).map(|_| own.allocate(BYTES, 1).start).collect();
-    assert_eq!(live.iter().collect::<BTreeSet<_>>().len(), live.len());
+    allocate_many(own, 0);
     assert_eq!(seen::take(), []);
     world.check().unwrap();
 }
@@ -274,7 +274,7 @@ fn what_nothing_needs_goes_back_to_the_operating_system() {
     let waiting = blocks(lost, 512, if cfg!(miri) { 600 } else { 6000 });
     world.orphan_others(own);
     free_all(own, &waiting);
-    let class = crate::size_class::class_of(512);
+    let class = class_of(512);
     let look = || {
         let before = world.shared.pages.stats().purged_bytes;
         world.threads.purge_inboxes(&world.shared, Which::All, &|| false);

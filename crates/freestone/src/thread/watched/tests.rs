@@ -25,10 +25,7 @@ mod streams;
 
 /// A world of watched heaps that go on after a crime, without a word.
 pub(super) fn watched() -> World {
-    seen::take();
-    let world = World::hardened(4096, "checks");
-    world.set(key::MISUSE, "ignore");
-    world
+    World::hardened(4096, "checks").ignoring_misuse()
 }
 
 /// What the crimes were that have been seen since this was last asked.

@@ -1,5 +1,4 @@
 use super::*;
-use crate::config::key;
 use crate::misuse::seen;
 use crate::testing::{World, fill, free};
 use crate::thread::upkeep;
@@ -8,10 +7,7 @@ use std::vec;
 use std::vec::Vec;
 
 fn world(level: &str) -> World {
-    seen::take();
-    let world = World::hardened(4096, level);
-    world.set(key::MISUSE, "ignore");
-    world
+    World::hardened(4096, level).ignoring_misuse()
 }
 
 fn page_of(world: &World, block: *mut u8) -> PageIndex {

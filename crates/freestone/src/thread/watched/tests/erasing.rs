@@ -4,10 +4,7 @@ use crate::testing;
 
 /// A world of heaps of the level `full` that go on after a crime.
 fn full() -> World {
-    seen::take();
-    let world = World::hardened(4096, "full");
-    world.set(key::MISUSE, "ignore");
-    world
+    World::hardened(4096, "full").ignoring_misuse()
 }
 
 /// Whether all bytes of a block that is mapped are zero.

@@ -18,9 +18,7 @@ fn bytes_for(size: usize) -> usize {
 
 /// A world whose heaps go on after a crime, and purge whenever they are asked to.
 fn world(level: &str) -> World {
-    seen::take();
-    let world = World::hardened(OS_PAGE_BYTES, level);
-    world.set(key::MISUSE, "ignore");
+    let world = World::hardened(OS_PAGE_BYTES, level).ignoring_misuse();
     world.set(key::DECAY_MS, "0");
     world
 }
