@@ -12,6 +12,8 @@
 //! | advise_huge (`MADV_HUGEPAGE`) | the first half is advised |
 //! | guard, unguard (`MADV_GUARD_INSTALL`, `MADV_GUARD_REMOVE`, `mprotect`) | nothing |
 //!
+//! A relocation that fails completely leaves the target empty: it was unmapped for the move, and is mapped again.
+//!
 //! The fake keeps a state for each OS page, and a transition that no kernel would allow panics the test.
 
 use crate::{Errno, GuardBy, MemoryRange};

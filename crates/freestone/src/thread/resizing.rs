@@ -156,7 +156,7 @@ unsafe fn resize_large<O: Os>(
             remark(own, moved);
             return moved;
         }
-        Moved::No => {}
+        Moved::No => remark(own, moved),
         Moved::TargetLost => moved = allocate_for_growth(own, usable, request),
     }
     // SAFETY: as above; the block still has its memory. This is one that should have moved, and memory is short.
@@ -186,7 +186,7 @@ unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex) {
     }
 }
 
-/// Writes the canary of a large block again, the memory of which was another's, if it has one.
+/// Writes the canary of a large block again, if it has one: the memory of the block was another's, or was lost in an attempt to move that.
 fn remark<O: Os>(own: Own<'_, O>, moved: *mut u8) {
     if let Place::Large { page } = locate(own.shared(), moved) {
         if large_marks::is_watched(own, page) {

@@ -137,7 +137,17 @@ unsafe impl Os for Fake {
                 state.taken.set(pages, true);
             }
         });
-        let state = state.map_err(|errno| NotMoved { errno, target })?;
+        let state = match state {
+            Ok(state) => state,
+            Err(errno) => {
+                if target == Target::Committed {
+                    // It was unmapped for the move, and mapped again.
+                    // SAFETY: what is at `to` is not needed.
+                    unsafe { to.write_bytes(0, bytes) };
+                }
+                return Err(NotMoved { errno, target });
+            }
+        };
         for (at, what) in
             [(from, "moving memory that is not committed"), (to, "moving to a range that is not committed")]
         {

@@ -2,6 +2,8 @@
 use super::*;
 use crate::size_class::class_of;
 use crate::testing::{World, fill, free, is_filled, reallocate};
+use freestone_os::Errno;
+use freestone_os::fake::Failure;
 
 /// Bytes of the class of a block for `size` bytes.
 fn class_bytes(size: usize) -> usize {
@@ -101,4 +103,25 @@ fn a_watched_large_block_whose_memory_moves_has_a_canary() {
     assert_eq!(crate::misuse::seen::take(), []);
     blocks[1..].iter().for_each(|&block| free(heap, block));
     world.check().unwrap();
+}
+
+/// The attempt to move the memory empties the new block, whose canary was already written: here it lies where the old block's memory was to go.
+#[test]
+fn a_watched_large_block_whose_memory_does_not_move_has_a_canary() {
+    for nth_call in 0..12 {
+        let world = World::hardened(4096, "checks");
+        let heap = world.heap();
+        let blocks = [(); 4].map(|()| heap.allocate(262_100, 1).start);
+        fill(blocks[0], 7, 262_100);
+        world.os().plan(Some(Failure { nth_call, errno: Errno::INVAL, for_good: false }));
+        let grown = reallocate(heap, blocks[0], 262_140);
+        world.os().plan(None);
+        assert!(!grown.is_null() && is_filled(grown, 7, 262_100), "call {nth_call} fails");
+        crate::misuse::seen::take();
+        world.set(crate::config::key::MISUSE, "ignore");
+        free(heap, grown);
+        assert_eq!(crate::misuse::seen::take(), [], "call {nth_call} fails");
+        blocks[1..].iter().for_each(|&block| free(heap, block));
+        world.check().unwrap();
+    }
 }
