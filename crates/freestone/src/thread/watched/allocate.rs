@@ -174,6 +174,10 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
         }
         if !core::mem::replace(&mut has_drained, true) {
             drain::drain(own);
+            // What came home lets others leave the quarantine, for the magazine.
+            if magazine.len() >= least(class).max(1) {
+                return magazine.take(class, watch.choice());
+            }
         }
         if !spans.use_fullest_partial(layout) && !refill::adopt(own, class) {
             let mut orphaned = orphaned::take_one(own, class, Effort::LITTLE);

@@ -10,7 +10,7 @@ use crate::span::trailer::{State, Trailer};
 use crate::thread::free_block::{FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::watched_span;
-use crate::thread::watched::quarantine::OTHERS;
+use crate::thread::watched::release::quarantine;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::{returns, spans};
 use freestone_base::inbox::Node;
@@ -19,11 +19,9 @@ use freestone_os::Os;
 /// Takes a block home that another thread freed.
 pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: FreeBlock) {
     fill_head(own.shared(), &block);
-    let waiting = watch.quarantine();
-    let bytes = block_bytes(block.class());
-    if own.holdings().is_some() && waiting.has_room(bytes) {
-        waiting.push(block.into_node().cast(), bytes, OTHERS);
-        return;
+    if own.holdings().is_some() {
+        let class = block.class();
+        return quarantine(own, watch, (block.into_node().cast(), block_bytes(class)), class);
     }
     if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {
         returns::turn_to(own, home.span.page());

@@ -207,11 +207,6 @@ impl Quarantine {
         Some(start)
     }
 
-    /// Whether there is room for a block of `bytes`.
-    pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        self.room() > units(bytes) as i32
-    }
-
     /// Whether others have to leave before a block comes.
     #[inline(always)]
     pub(crate) fn is_over(&self) -> bool {

@@ -369,6 +369,32 @@ fn a_block_of_a_watched_explicit_heap_is_checked_by_a_thread_that_is_not_watched
 }
 
 #[test]
+fn a_freed_block_of_a_watched_explicit_heap_waits_as_long_as_another() {
+    let world = World::new(4096).ignoring_misuse();
+    let heap = world.heap();
+    // SAFETY: what the heaps share is boxed and outlives the heap.
+    let explicit = unsafe { world.threads.create_explicit(&world.shared, crate::config::Harden::Checks) }.unwrap();
+    let allocate = || explicit.enter().own().allocate(1000, 1).start;
+    for _ in 0..20 {
+        let (freed, written) = (allocate(), allocate());
+        free(heap, freed);
+        free(heap, written);
+        write(written, 24, 1);
+        for pair in 0..100 {
+            let other = allocate();
+            assert!(other != freed && other != written, "after {pair} pairs");
+            free(heap, other);
+        }
+    }
+    (0..2000).for_each(|_| free(heap, allocate()));
+    assert_eq!(crimes().len(), 20, "each write to a freed block is reported");
+    world.check().unwrap();
+    // SAFETY: the heap and its blocks are not used afterwards.
+    unsafe { world.threads.destroy(explicit) };
+    world.check().unwrap();
+}
+
+#[test]
 fn orphaned_blocks_are_handed_out_again_in_a_forked_child() {
     let world = watched();
     let (own, parent) = (world.heap(), world.heap());

@@ -6,9 +6,8 @@ fn there_is_room_for_a_block_as_long_as_some_is_left_behind_it() {
     let waiting = quarantine();
     waiting.share(1);
     let bound = (UNITS_MOST + UNITS_MOST / 2) as usize;
-    assert!(waiting.has_room((bound - 1) * UNIT_BYTES) && !waiting.has_room(bound * UNIT_BYTES));
     assert!(!waiting.push(block(1), (bound - 1) * UNIT_BYTES, 0) && !waiting.is_over());
-    assert!(!waiting.has_room(1), "one unit is left, which would be used up");
+    assert_eq!(waiting.room(), 1, "one unit is left, which is used up next");
     assert!(waiting.push(block(2), 1, 0) && waiting.is_over());
 }
 
