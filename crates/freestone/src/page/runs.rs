@@ -207,6 +207,7 @@ impl Runs {
     }
 
     /// Writes the record of a run: its first and its last page.
+    #[inline(never)]
     fn label(&self, run: Extent, kind: Kind) {
         for page in [run.last(), run.first] {
             let record = self.record(page);
@@ -219,21 +220,23 @@ impl Runs {
     /// Makes pages that are in no run a free run, joined with its neighbours of the same kind; of kind `None` they are given up.
     fn insert(&mut self, pages: Extent, free: FreeState) {
         self.counts.add(free.kind, self.n_open(pages));
-        self.join(pages, free);
+        self.join(pages, free, None);
     }
 
-    /// As [`Runs::insert`], but leaves the counts alone.
-    fn join(&mut self, pages: Extent, free: FreeState) {
+    /// As [`Runs::insert`], but leaves the counts alone. `older`: the next older one of the dirty run that the pages were taken from, if they were.
+    fn join(&mut self, pages: Extent, free: FreeState, older: Option<PageIndex>) {
         let FreeState { kind, since, mut is_huge } = free;
         if kind == Kind::None {
             return self.label(pages, kind);
         }
         // The age of the largest part is the age of the whole: a small young neighbour does not rejuvenate a long idle run.
-        let (mut run, mut largest, mut since) = (pages, pages.pages, since);
+        let (mut run, mut largest, mut since, mut older) = (pages, pages.pages, since, older);
         let mut has_guards = self.record(pages.first).has_guards.get();
-        let mut join = |part: &Span| {
+        let mut join = |first: PageIndex, part: &Span| {
             if part.n_pages() > largest {
-                (largest, since) = (part.n_pages(), part.dirty_since());
+                (largest, since, older) = (part.n_pages(), part.dirty_since(), Some(part.older()));
+            } else if older == Some(first) {
+                older = Some(part.older());
             }
             is_huge |= part.is_huge.get();
             has_guards |= part.has_guards.get();
@@ -242,14 +245,14 @@ impl Runs {
         // The page behind a run starts a run, or was never used and is of kind `None`.
         let next = self.records.get(pages.end());
         if next.kind.get() == kind {
-            run.pages += join(next);
+            run.pages += join(pages.end(), next);
             self.unlink(pages.end());
         }
         // The page before a run ends a run, or is page 0, of kind `Metadata`.
         let previous = self.records.get(pages.first - Pages(1));
         if previous.kind.get() == kind {
             let first = previous.first_page();
-            run = Extent::new(first, run.pages + join(self.records.get(first)));
+            run = Extent::new(first, run.pages + join(first, self.records.get(first)));
             self.unlink(first);
         }
         self.label(run, kind);
@@ -261,7 +264,7 @@ impl Runs {
             _ => self.dirty.insert(&self.records, run.first),
         }
         if kind == Kind::Dirty {
-            self.ages.insert(&self.records, run.first, since);
+            self.ages.insert(&self.records, run.first, since, older);
         }
         self.end_guards_beside(run);
     }
@@ -282,14 +285,14 @@ impl Runs {
     /// Takes pages from the start of a free run that is long enough, for a use of `kind`; the rest stays free. Returns the run's former state.
     fn take(&mut self, pages: Extent, kind: Kind) -> FreeState {
         let record = self.record(pages.first);
-        let (all, was) = (record.n_pages(), FreeState::of(record));
+        let (all, was, older) = (record.n_pages(), FreeState::of(record), record.older());
         let n_open = self.n_open(pages);
         self.unlink(pages.first);
         self.label(pages, kind);
         if all > pages.pages {
             // The other neighbour of the rest is of another kind, or it would have been one run with it.
             self.pass_on_guards(pages.first, pages.end());
-            self.join(Extent::new(pages.end(), all - pages.pages), was);
+            self.join(Extent::new(pages.end(), all - pages.pages), was, Some(older));
         }
         self.counts.subtract(was.kind, n_open);
         self.counts.add(kind, n_open);
@@ -337,6 +340,7 @@ impl Runs {
     }
 
     /// Makes the run in use that starts at `page` free.
+    #[inline(never)]
     pub(super) fn free(&mut self, page: PageIndex, free: FreeState) {
         let run = self.end_use(page);
         self.insert(run, free);

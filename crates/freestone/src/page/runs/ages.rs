@@ -36,12 +36,16 @@ impl AgeList {
         core::iter::successors(self.oldest(), |page| records.get(*page).younger.get().some())
     }
 
-    /// Links a run that has been dirty since `since` at the place of its age: nearly always the young end.
-    pub(super) fn insert(&mut self, records: &Records, page: PageIndex, since: Moment) {
-        let mut older = self.youngest;
-        while older != PageIndex::NONE && records.get(older).dirty_since().is_after(since) {
-            older = records.get(older).older();
-        }
+    /// Links a run that has been dirty since `since` behind the next older one; where that is not known, it is looked for from the young end, which is nearly
+    /// always its place.
+    pub(super) fn insert(&mut self, records: &Records, page: PageIndex, since: Moment, older: Option<PageIndex>) {
+        let older = older.unwrap_or_else(|| {
+            let mut older = self.youngest;
+            while older != PageIndex::NONE && records.get(older).dirty_since().is_after(since) {
+                older = records.get(older).older();
+            }
+            older
+        });
         let younger = if older == PageIndex::NONE { self.oldest } else { records.get(older).younger.get() };
         let run = records.get(page);
         run.dirty_since_ms.set(since.0);
