@@ -13,6 +13,7 @@ pub(crate) fn read(id: libc::clockid_t) -> libc::timespec {
 }
 
 /// Reads a clock in microseconds.
+#[inline(never)]
 fn read_us(id: libc::clockid_t) -> u64 {
     let now = read(id);
     now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000

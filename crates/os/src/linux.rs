@@ -231,6 +231,7 @@ unsafe impl Os for Linux {
 static N_UNMAPPED: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
 
 /// Maps `bytes` that read as zero, where the kernel likes. Only what is written gets memory.
+#[inline(never)]
 pub(crate) fn map(bytes: usize) -> Option<*mut u8> {
     let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | UNCOUNTED);
     // SAFETY: the kernel places the new mapping where nothing is mapped.

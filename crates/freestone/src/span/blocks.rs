@@ -92,6 +92,7 @@ pub(crate) fn uncarved_bytes(span: &Span, os_page_bytes: usize) -> i64 {
 }
 
 /// Bytes of a span that no block was carved from.
+#[inline(never)]
 pub(crate) fn fresh_bytes(span: &Span, os_page_bytes: usize) -> i64 {
     i64::from(span.fresh.get().count_ones()) * carve_bytes(span, os_page_bytes) as i64
 }

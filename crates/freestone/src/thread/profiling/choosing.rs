@@ -52,7 +52,7 @@ pub(in crate::thread) fn random<O: Os>(own: Own<'_, O>) -> u64 {
 }
 
 /// Blocks that come into a class's bin until one is chosen, that one included: 0 if it came just now. `None` if none is.
-#[inline(always)]
+#[inline(never)]
 pub(in crate::thread) fn left<O: Os>(own: Own<'_, O>, class: usize) -> Option<u64> {
     let (_, countdowns) = countdowns(own)?;
     match countdowns.at[class].get() {
