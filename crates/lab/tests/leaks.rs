@@ -199,6 +199,23 @@ fn the_report_goes_to_standard_error_and_output_stays_the_programs() {
 }
 
 #[test]
+fn a_report_that_cannot_be_written_is_printed_and_the_commands_status_counts() {
+    let leaks = |options: &[&str], command: &[&str]| {
+        let output = freestone(&[&["leaks", "-o", "/no/such/folder/x"], options, &["--"], command].concat());
+        holds(&said(&output), &["/no/such/folder/x cannot be written: No such file"]);
+        (said(&output), output.status.code().unwrap())
+    };
+    let program = plain_program().to_str().unwrap();
+    let (text, status) = leaks(&[], &["sh", "-c", &format!("{program} single; exit 3")]);
+    holds(&text, &["definitely lost  64.0 B in 1 block"]);
+    assert_eq!(status, 3);
+    let (text, status) = leaks(&["--json", "--error-exitcode", "9"], &[program, "single"]);
+    assert_eq!(status, 9);
+    let report: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(report["processes"][0]["findings"]["definitely_lost"]["blocks"], 1, "{text}");
+}
+
+#[test]
 fn every_process_that_starts_a_program_is_examined() {
     let program = plain_program().to_str().unwrap();
     let script = format!("{program} single; {program} ring; {program} global");

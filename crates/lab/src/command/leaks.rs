@@ -84,7 +84,10 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     let mut examined = Vec::new();
     let exit = tracer.run(|process| examined.push(examine(process, &suppressions)))?;
     interrupt::continue_when_the_reader_is_gone();
-    report(options, &examined, Some(exit))?;
+    // The command has run: a file that cannot be written changes nothing about its exit status.
+    if let Err(error) = report(options, &examined, Some(exit)) {
+        eprintln!("freestone: {error:#}");
+    }
     if !examined.iter().any(|(_, _, found)| found.is_ok()) {
         let why = preloading::obstacle(&path).map_or_else(
             || "no process of it ended with the library in it; does it clear its environment?".to_owned(),
@@ -113,16 +116,23 @@ fn has_leaks(examined: &[Examined]) -> bool {
     examined.iter().any(|(_, _, found)| found.as_ref().is_ok_and(Findings::has_leaks))
 }
 
-/// Writes the report to where it is to go.
+/// Writes the report to where it is to go; to stderr if that cannot be written.
+///
+/// # Errors
+/// The file cannot be written.
 fn report(options: &Options, examined: &[Examined], exit: Option<i32>) -> Result<()> {
     let text = if options.json { to_json(examined, exit) } else { to_text(examined, options.show_reachable) };
-    match &options.out {
-        Some(file) => fs::write(file, text).with_context(|| format!("the report {} cannot be written", file.display())),
-        None => {
-            let _ = std::io::stderr().write_all(text.as_bytes());
-            Ok(())
+    let written = match &options.out {
+        Some(file) => {
+            let written = fs::write(file, &text);
+            written.with_context(|| format!("the report is above, because {} cannot be written", file.display()))
         }
+        None => Ok(()),
+    };
+    if options.out.is_none() || written.is_err() {
+        let _ = std::io::stderr().write_all(text.as_bytes());
     }
+    written
 }
 
 /// The command, with the library and its options in its environment.
