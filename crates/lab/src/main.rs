@@ -17,6 +17,7 @@
 //! | [`workload`] | the built-in workloads and the process each of them runs in |
 //! | [`trace`] | traces of programs: reading them, putting them in order |
 //! | [`printing`], [`progress`], [`suggestion`] | what is printed; progress bars; messages about unknown names |
+//! | [`scratch_file`] | temporary files and folders |
 
 // First: its macros take the place of the standard library's in all modules below it.
 #[macro_use]
@@ -32,6 +33,7 @@ mod process;
 mod program_suite;
 mod progress;
 mod results;
+mod scratch_file;
 mod show;
 mod suggestion;
 mod symbols;

@@ -16,7 +16,7 @@
 //! | [`command_run`], [`launcher`], [`command_record`] | one run of any command through a small process that measures it |
 //! | [`threads`], [`proc_file`] | the threads of a process; what `/proc` says of it |
 //! | [`server`] | a client against a server that runs under the allocator |
-//! | [`command_file`], [`own_executable`], [`scratch_file`] | finding commands and the lab itself; temporary files |
+//! | [`command_file`], [`own_executable`] | finding commands and the lab itself |
 //! | [`interrupt`] | signals: asking the lab to stop, passing them on to the command |
 //! | [`live_process`] | a process that keeps a page of statistics, read from outside |
 //! | [`profiled_process`] | a process that takes requests for heap profiles |
@@ -37,7 +37,6 @@ pub(crate) mod own_executable;
 pub(crate) mod preload;
 pub(crate) mod proc_file;
 pub(crate) mod profiled_process;
-pub(crate) mod scratch_file;
 pub(crate) mod server;
 pub(crate) mod threads;
 pub(crate) mod workload_run;

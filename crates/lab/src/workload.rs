@@ -1,6 +1,6 @@
 //! The built-in workloads. Each runs in a process of its own, calls `malloc` through the C symbol and prints one JSON record.
 //!
-//! Layer: the lowest folder of the lab. It uses nothing of the lab except [`crate::suggestion`] and [`crate::trace`].
+//! Layer: the lowest folder of the lab. It uses nothing of the lab except [`crate::suggestion`], [`crate::trace`] and [`crate::scratch_file`].
 //!
 //! | module | owns |
 //! |---|---|

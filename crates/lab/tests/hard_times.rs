@@ -5,7 +5,7 @@ mod harness;
 use harness::{command, file, freestone, holds, library, refuses, said, scratch, succeeded};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
@@ -283,4 +283,30 @@ fn a_command_keeps_its_status_if_what_was_recorded_or_profiled_cannot_be_shown()
         assert_eq!(output.status.code(), Some(6), "{arguments:?}: {}", said(&output));
         holds(&said(&output), &[message]);
     }
+}
+
+/// Runs `freestone ARGUMENTS` as a process for whose number `beforehand`, a command of the shell, has made files in the folder for temporary ones, which it
+/// starts in.
+fn after(beforehand: &str, temporary: &Path, arguments: &[&str]) -> Output {
+    let script = format!("{beforehand}; exec \"$0\" \"$@\"");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_freestone")]).args(arguments);
+    shell.current_dir(temporary).env("TMPDIR", temporary).output().unwrap()
+}
+
+/// Those that have a process's number in their names are made for the process that is to take them for its own.
+#[test]
+fn files_that_others_have_made_in_the_temporary_folder_are_not_used() {
+    let temporary = scratch().join("not-ours");
+    let _ = fs::remove_dir_all(&temporary);
+    let victim = temporary.join("victim");
+    fs::create_dir_all(&victim).unwrap();
+    let trap = "ln -s victim freestone-program-$$";
+    succeeded(&after(trap, &temporary, &["workload", "gcc_compile", "--quick", "ops=1"]));
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 0);
+    let trap = "mkdir freestone-plan-$$";
+    succeeded(&after(trap, &temporary, &["workload", "trace_sqlite", "--quick", "ops=1"]));
+    let left = fs::read_dir(&temporary).unwrap().flatten().map(|entry| entry.file_name().into_string().unwrap());
+    let known = ["victim", "freestone-program-", "freestone-plan-"];
+    assert_eq!(left.filter(|name| known.iter().any(|known| name.starts_with(known))).count(), 3);
 }

@@ -102,7 +102,7 @@ fn reason(log: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::scratch_file::ScratchFile;
+    use crate::scratch_file::ScratchFile;
 
     #[test]
     fn a_test_binary_runs_from_the_checkout_that_contains_this_crate() {

@@ -40,7 +40,7 @@ fn can_be_read_by_all(file: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::scratch_file::ScratchFolder;
+    use crate::scratch_file::ScratchFolder;
 
     #[test]
     fn a_library_is_copied_only_if_other_users_cannot_read_it() {

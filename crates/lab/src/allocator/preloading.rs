@@ -114,7 +114,7 @@ pub(crate) fn check_allocator_library(path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::scratch_file::ScratchFile;
+    use crate::scratch_file::ScratchFile;
 
     #[test]
     fn the_shell_has_no_obstacle_and_a_script_is_judged_by_its_interpreter() {

@@ -45,7 +45,7 @@ fn print(freestone: Command) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::scratch_file::ScratchFolder;
+    use crate::scratch_file::ScratchFolder;
 
     #[test]
     fn each_command_and_each_command_of_a_command_has_a_page() {

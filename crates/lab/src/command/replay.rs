@@ -6,6 +6,7 @@ use crate::allocator::selection;
 use crate::command::conclusion::Output;
 use crate::measure::rounds::{self, Contender, Job};
 use crate::process::interrupt;
+use crate::scratch_file::ScratchFile;
 use crate::show::{quantity, summary_tables};
 use crate::trace::analysis::Analysis;
 use crate::trace::plan::{Order, Plan};
@@ -17,7 +18,7 @@ use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use std::fs;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The options of `freestone replay`.
@@ -86,7 +87,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         refuse_without_memory(figures.peak_live_bytes, available_bytes())?;
     }
     let order = if options.order == Threads::Turns { Order::Turns } else { Order::Free };
-    let plan = PlanFile::write(&Plan::of(&timeline, order))?;
+    let plan = write(&Plan::of(&timeline, order))?;
     let subject = options.trace.file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy().into_owned());
     let mut selection = selection::select(&options.allocators)?;
     let mut measurement = options.output.begin("replay", &selection.allocators)?;
@@ -96,7 +97,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     let job = Job {
         workload: &replay::WORKLOAD,
         params: vec![
-            format!("plan={}", plan.number),
+            format!("plan={}", plan.number()),
             format!("touch={}", options.touch as u64),
             format!("ops={}", options.repeat),
         ],
@@ -152,28 +153,11 @@ fn available_bytes() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// A plan in the system's temporary folder; it is removed when the value is dropped.
-struct PlanFile {
-    number: u64,
-}
-
-impl PlanFile {
-    fn write(plan: &Plan) -> Result<Self> {
-        let number = u64::from(std::process::id());
-        let path = replay::plan_path(number);
-        // One that an earlier process of the same number left behind.
-        let _ = fs::remove_file(&path);
-        let describe = |path: &Path| format!("the plan {} cannot be written", path.display());
-        plan.write(&path).with_context(|| describe(&path))?;
-        Ok(Self { number })
-    }
-}
-
-impl Drop for PlanFile {
-    fn drop(&mut self) {
-        // A file that cannot be removed stays in the system's temporary folder, where it does no harm.
-        let _ = fs::remove_file(replay::plan_path(self.number));
-    }
+/// Writes the plan into a temporary file.
+fn write(plan: &Plan) -> Result<ScratchFile> {
+    let file = ScratchFile::new(replay::PLAN)?;
+    plan.write(file.path()).with_context(|| format!("the plan {} cannot be written", file.path().display()))?;
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -191,7 +191,7 @@ mod tests {
         let mut findings = Findings { pid: 7, groups, suppressed: Vec::new() };
         assert!(findings.has_leaks());
         assert_eq!(findings.sum(Verdict::IndirectlyLost), (2, 32));
-        let file = crate::process::scratch_file::ScratchFile::new("known-leaks").unwrap();
+        let file = crate::scratch_file::ScratchFile::new("known-leaks").unwrap();
         std::fs::write(file.path(), "leak:known\n").unwrap();
         findings.suppress(&Suppressions::read(file.path()).unwrap());
         assert!(!findings.has_leaks());

@@ -6,7 +6,7 @@
 use crate::file_pattern;
 use crate::process::exit_report::Exit;
 use crate::process::live_process;
-use crate::process::scratch_file::ScratchFolder;
+use crate::scratch_file::ScratchFolder;
 use anyhow::Result;
 use freestone::door::live::LiveState;
 use std::ffi::OsString;

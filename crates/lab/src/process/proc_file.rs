@@ -14,7 +14,7 @@ pub(crate) fn read(path: impl AsRef<Path>) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::scratch_file::ScratchFile;
+    use crate::scratch_file::ScratchFile;
 
     #[test]
     fn what_is_not_utf_8_leaves_the_rest_readable() {

@@ -6,8 +6,8 @@
 use crate::process::command_record::CommandRecord;
 use crate::process::command_run::{self, CommandRun};
 use crate::process::preload::Preload;
-use crate::process::scratch_file::ScratchFile;
 use crate::process::{child, interrupt};
+use crate::scratch_file::ScratchFile;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs;

@@ -1,7 +1,7 @@
 //! The folder in which one program of the suite works: its inputs are written and prepared before any run is measured.
 
-use crate::process::scratch_file::ScratchFolder;
 use crate::program_suite::Program;
+use crate::scratch_file::ScratchFolder;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;

@@ -126,7 +126,7 @@ fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::Module;
-    use crate::process::scratch_file::ScratchFile;
+    use crate::scratch_file::ScratchFile;
     use std::process::Command;
 
     #[test]

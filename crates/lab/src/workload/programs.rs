@@ -13,6 +13,7 @@
 //!
 //! Does not show: what a program does over hours.
 
+use crate::scratch_file::ScratchFolder;
 use crate::workload::definition::{Body, Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
@@ -20,7 +21,6 @@ use crate::workload::params::{Param, Params};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::{env, fs};
 
 const PARAMS: &[Param] = &[Param::scaled("ops", [1, 2, 8], "runs of the job").at_least_one()];
 
@@ -102,14 +102,12 @@ pub(crate) fn needs(workload: &str) -> Option<(&'static str, &'static str)> {
 
 fn run(params: &Params, meter: &mut Meter, script: &str) -> Outcome {
     let ops = params.get("ops");
-    let folder = env::temp_dir().join(format!("freestone-program-{}", std::process::id()));
-    if let Err(error) = fs::create_dir_all(&folder) {
-        broken(&format!("{} cannot be created: {error}", folder.display()));
-    }
+    let folder = match ScratchFolder::new("program") {
+        Ok(folder) => folder,
+        Err(error) => broken(&format!("{error:#}")),
+    };
     meter.count_children();
-    let digest = meter.section(|_| (0..ops).fold(0_u64, |sum, _| sum.wrapping_add(once(script, &folder))));
-    // A folder that cannot be removed stays in the system's temporary folder, where it does no harm.
-    let _ = fs::remove_dir_all(&folder);
+    let digest = meter.section(|_| (0..ops).fold(0_u64, |sum, _| sum.wrapping_add(once(script, folder.path()))));
     Outcome::new(ops, digest)
 }
 

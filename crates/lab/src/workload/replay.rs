@@ -20,6 +20,7 @@ mod mapped;
 mod progress;
 mod shipped;
 
+use crate::scratch_file::ScratchFile;
 use crate::trace::plan::{HEADER_BYTES, MAGIC, Op, RECORD_BYTES, Record};
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::{broken, corrupt, exhausted};
@@ -31,7 +32,7 @@ use progress::Progress;
 use std::ffi::c_void;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::{mem, ptr};
 
@@ -44,7 +45,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
     hides: "what the program does between its calls",
     shows: PrimaryFigure::Time,
     params: &[
-        Param::fixed("plan", 0, "the number in the name of the plan's file"),
+        Param::fixed("plan", 0, "the number of the plan's file"),
         Param::fixed(
             "touch",
             Touch::All as u64,
@@ -53,16 +54,14 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::fixed("ops", 1, "times that the trace is repeated").at_least_one(),
     ],
     run: |params, meter| {
-        let path = plan_path(params.get("plan"));
+        let path = ScratchFile::path_of(PLAN, params.get("plan") as u32);
         run(&path, params, meter)
     },
     run_on_null: None,
 };
 
-/// The file of a plan.
-pub(crate) fn plan_path(number: u64) -> PathBuf {
-    std::env::temp_dir().join(format!("freestone-plan-{number}"))
-}
+/// The name of the files of plans.
+pub(crate) const PLAN: &str = "plan";
 
 /// What is written into a block.
 #[derive(Clone, Copy, PartialEq, Eq)]

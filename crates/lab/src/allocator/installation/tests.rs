@@ -1,5 +1,5 @@
 use super::*;
-use crate::process::scratch_file::ScratchFile;
+use crate::scratch_file::ScratchFile;
 use std::fs;
 
 #[test]

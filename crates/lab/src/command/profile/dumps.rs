@@ -91,7 +91,7 @@ impl<'a> RunDumps<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::scratch_file::ScratchFolder;
+    use crate::scratch_file::ScratchFolder;
 
     #[test]
     fn only_the_dumps_of_its_own_run_are_read() {

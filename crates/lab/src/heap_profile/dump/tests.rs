@@ -54,7 +54,7 @@ fn what_is_no_whole_dump_of_this_version_is_refused_with_a_reason() {
 fn files_that_cannot_be_read_or_are_compressed_are_named() {
     let missing = format!("{:#}", read(Path::new("/no/such/profile")).unwrap_err());
     assert!(missing.contains("/no/such/profile cannot be read"), "{missing}");
-    let file = crate::process::scratch_file::ScratchFile::new("dump-test").unwrap();
+    let file = crate::scratch_file::ScratchFile::new("dump-test").unwrap();
     fs::write(file.path(), [0x1f, 0x8b, 8]).unwrap();
     assert!(format!("{:#}", read(file.path()).unwrap_err()).contains("compressed"));
 }

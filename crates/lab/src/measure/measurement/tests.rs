@@ -1,6 +1,6 @@
 use super::*;
 use crate::process::command_record::CommandRecord;
-use crate::process::scratch_file::ScratchFile;
+use crate::scratch_file::ScratchFile;
 
 fn begin(file: &ScratchFile) -> Measurement {
     Measurement::begin("test", Some(file.path()), Some(7), &[Allocator::system()]).unwrap()

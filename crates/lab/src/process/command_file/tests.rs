@@ -1,5 +1,5 @@
 use super::*;
-use crate::process::scratch_file::ScratchFile;
+use crate::scratch_file::ScratchFile;
 
 #[test]
 fn a_command_that_cannot_be_run_is_named_with_the_status_of_a_shell() {

@@ -9,7 +9,8 @@
 //!
 //! `testdata/traces/README.md` has the commands. They were recorded under Freestone, and have sizes, order, threads and times, and no addresses.
 
-use super::{plan_path, run};
+use super::{PLAN, run};
+use crate::scratch_file::ScratchFile;
 use crate::trace::plan::{Order, Plan};
 use crate::trace::recording::Recording;
 use crate::trace::timeline::Timeline;
@@ -56,19 +57,18 @@ const TRACES: [(&str, &[u8]); 4] = [
 
 /// Runs the workload called `name`. Another process makes the plan, so that this one's heap holds nothing of it.
 fn run_shipped(name: &str, params: &Params, meter: &mut Meter) -> Outcome {
-    let number = u64::from(std::process::id());
-    let path = plan_path(number);
+    let file = match ScratchFile::new(PLAN) {
+        Ok(file) => file,
+        Err(error) => broken(&format!("{error:#}")),
+    };
     let made = std::env::current_exe().and_then(|lab| {
         let mut command = Command::new(lab);
-        command.args(["plan", name, &number.to_string()]).env_remove("LD_PRELOAD").status()
+        command.args(["plan", name, &file.number().to_string()]).env_remove("LD_PRELOAD").status()
     });
     if !made.is_ok_and(|status| status.success()) {
         broken(&format!("the plan of {name} could not be made"));
     }
-    let outcome = run(&path, params, meter);
-    // A file that cannot be removed stays in the system's temporary folder, where it does no harm.
-    let _ = std::fs::remove_file(path);
-    outcome
+    run(file.path(), params, meter)
 }
 
 /// The process that makes the plan of a workload: `freestone plan NAME NUMBER`.
@@ -86,9 +86,7 @@ fn make_plan(arguments: &[String]) -> Result<()> {
     let [name, number] = arguments else { anyhow::bail!("write: plan NAME NUMBER") };
     let (_, trace) = TRACES.iter().find(|(of, _)| of == name).with_context(|| format!("there is no trace {name}"))?;
     let timeline = Timeline::of(&Recording::read(trace)?);
-    let path = plan_path(number.parse()?);
-    // One that another process left behind.
-    let _ = std::fs::remove_file(&path);
+    let path = ScratchFile::path_of(PLAN, number.parse()?);
     Plan::of(&timeline, Order::Turns).write(&path).with_context(|| format!("{} cannot be written", path.display()))
 }
 

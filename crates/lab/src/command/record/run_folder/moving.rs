@@ -53,7 +53,7 @@ fn by_a_second_name(from: &Path, to: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::scratch_file::ScratchFolder;
+    use crate::scratch_file::ScratchFolder;
 
     #[test]
     fn a_name_that_is_taken_is_refused_and_both_files_stay() {

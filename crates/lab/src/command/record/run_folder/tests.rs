@@ -1,5 +1,5 @@
 use super::*;
-use crate::process::scratch_file::ScratchFolder;
+use crate::scratch_file::ScratchFolder;
 
 /// A trace of process `pid` that has ended.
 fn write(path: &Path, pid: u32) {
