@@ -72,9 +72,13 @@ impl<O: Os> PageHeap<O> {
         Some(Density::of_samples((0..SAMPLES).filter(|&sample| self.os.is_resident(start(sample))).count()))
     }
 
-    /// Requests huge pages for the whole huge pages inside a large block from `from` on.
+    /// Requests huge pages for the whole huge pages inside a large block from `from` on; none if the option `sandbox` was switched on since the block was
+    /// to have some.
     pub(super) fn ask_for_huge_pages(&self, block: &OwnedRun, from: Pages) {
         let (extent, huge) = (self.extent(block), self.huge_page_bytes());
+        if huge == 0 {
+            return;
+        }
         let start = self.start(extent);
         let first = align::down(start.addr() + from.to_bytes().0, huge).max(align::up(start.addr(), huge));
         let end = align::down(start.addr() + extent.bytes(), huge);

@@ -151,6 +151,19 @@ fn huge_pages_are_requested_for_whole_ones_inside_the_block_from_a_page_on() {
     }
 }
 
+/// Another thread may switch the option on between the plan of a block and the request.
+#[test]
+fn no_huge_pages_are_requested_in_a_sandbox_that_was_switched_on_after_a_block_was_to_have_some() {
+    let world = World::new(4096);
+    world.os().give_huge_pages(HUGE_BYTES);
+    world.set(key::THP, "off");
+    let block = allocate(&world, 128);
+    world.set(key::THP, "auto");
+    world.set(key::SANDBOX, "on");
+    world.shared.pages.ask_for_huge_pages(&block, Pages::ZERO);
+    assert_eq!((world.os().huge_bytes(), has_marks(&world)), (0, false));
+}
+
 #[test]
 fn an_extent_ends_with_its_last_huge_page_and_without_huge_pages_where_it_is() {
     for (huge_bytes, pages, expected) in [(HUGE_BYTES, 1, 32), (HUGE_BYTES, 32, 32), (HUGE_BYTES, 33, 64), (0, 33, 33)]
