@@ -59,9 +59,20 @@ fn append(bytes: &mut [u8], len: &mut usize, text: &str) {
     }
 }
 
-/// One function for all lengths, which is what [`fmt::Write`] would have for each.
+/// Writes a character. One function for all that is written to, which is what [`fmt::Write`] would have for each.
+///
+/// # Errors
+/// The character cannot be written.
+///
+/// ```
+/// use freestone_base::text::{FixedText, write_character};
+///
+/// let mut text = FixedText::<8>::new();
+/// assert!(write_character(&mut text, 'ö').is_ok());
+/// assert_eq!(text.as_bytes(), "ö".as_bytes());
+/// ```
 #[inline(never)]
-fn write_character(text: &mut dyn fmt::Write, character: char) -> fmt::Result {
+pub fn write_character(text: &mut dyn fmt::Write, character: char) -> fmt::Result {
     text.write_str(character.encode_utf8(&mut [0; 4]))
 }
 

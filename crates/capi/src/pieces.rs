@@ -6,6 +6,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt::{self, Write};
+use freestone_base::text::write_character;
 
 /// A function of a C program that gets a text piece by piece: the bytes, how many, and the program's argument. Anything but 0 ends the text.
 pub type Writer = unsafe extern "C" fn(*const c_char, usize, *mut c_void) -> c_int;
@@ -62,5 +63,9 @@ impl Write for Pieces {
             }
         }
         Ok(())
+    }
+
+    fn write_char(&mut self, character: char) -> fmt::Result {
+        write_character(self, character)
     }
 }

@@ -23,6 +23,7 @@ use crate::heap_profile::tally::Weight;
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 use freestone_base::sync::{AtomicUsize, Ordering};
+use freestone_base::text::write_character;
 use freestone_os::{CodeAddress, Errno, OutputFile, read_pieces};
 
 /// Which blocks a dump is of.
@@ -78,6 +79,10 @@ impl Write for Pieces<'_> {
             }
         }
         Ok(())
+    }
+
+    fn write_char(&mut self, character: char) -> fmt::Result {
+        write_character(self, character)
     }
 }
 

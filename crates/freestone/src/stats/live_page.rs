@@ -69,17 +69,21 @@ pub(crate) fn write(words: &Words, now_ms: u64, details: &Details<'_>) {
     fence(Ordering::Release);
     let n_rows = details.heaps.len().min(HEAP_ROWS);
     let mut at = half_of(number);
-    let mut put = |numbers: &[u64]| {
-        for (word, number) in words[at..].iter().zip(numbers) {
-            word.store(*number, Ordering::Relaxed);
-        }
-        at += numbers.len();
-    };
+    let mut put = |numbers: &[u64]| at = store(words, at, numbers);
     put(&[now_ms, details.heaps.len() as u64, n_rows as u64, 0]);
     put(&stats_to_words(&details.stats));
     details.classes.iter().take(CLASS_ROWS).for_each(|row| put(&class_to_words(row)));
     details.heaps.iter().take(n_rows).for_each(|row| put(&heap_to_words(row)));
     words[LATEST_AT].store(number, Ordering::Release);
+}
+
+/// Stores numbers from the word `at` on; returns the number of the word behind them. Compiled once for rows of every length.
+#[inline(never)]
+fn store(words: &Words, at: usize, numbers: &[u64]) -> usize {
+    for (word, number) in words.iter().skip(at).zip(numbers) {
+        word.store(*number, Ordering::Relaxed);
+    }
+    at + numbers.len()
 }
 
 /// The first word of the state with this number.
