@@ -85,7 +85,8 @@ fn place<const WHICH: usize>() {
         // SAFETY: a `sigaction` is a structure of numbers and pointers; zeros are a valid one.
         let mut action: libc::sigaction = unsafe { mem::zeroed() };
         action.sa_sigaction = handle::<WHICH> as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        // While the handler runs, the signal is blocked: a fault of its own, of a stack that is too short for it, ends the process by the default.
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         // SAFETY: the structure names a handler of the type that its flags say, which exists as long as the object that it is in.
         unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
     }
@@ -158,15 +159,15 @@ unsafe fn pass_on(which: usize, signal: c_int, info: *mut libc::siginfo_t, conte
         unsafe { libc::sigaction(signal, &default, ptr::null_mut()) };
         return false;
     }
-    let mut blocked = previous.sa_mask;
-    if previous.sa_flags & libc::SA_NODEFER == 0 {
-        // SAFETY: the set is a valid one.
-        unsafe { libc::sigaddset(&mut blocked, signal) };
-    }
     // SAFETY: a `sigset_t` is an array of integers; zeros are an empty set.
-    let mut before = unsafe { mem::zeroed() };
+    let [mut this, mut before] = unsafe { mem::zeroed::<[libc::sigset_t; 2]>() };
+    // SAFETY: the set is a valid one.
+    unsafe { libc::sigaddset(&mut this, signal) };
+    let how = if previous.sa_flags & libc::SA_NODEFER == 0 { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
     // SAFETY: the call reads one set and writes to the other.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &blocked, &mut before) };
+    unsafe { libc::pthread_sigmask(how, &this, &mut before) };
+    // SAFETY: the call reads the set.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &previous.sa_mask, ptr::null_mut()) };
     if previous.sa_flags & libc::SA_SIGINFO == 0 {
         type Plain = extern "C" fn(c_int);
         // SAFETY: the program declared a handler that takes a number.

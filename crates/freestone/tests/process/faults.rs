@@ -2,6 +2,7 @@
 use crate::lifetimes::in_child;
 use crate::{ALLOCATOR, alone};
 use freestone::door;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::{hint, mem, ptr};
 
 /// The handler of SIGSEGV.
@@ -127,5 +128,86 @@ fn a_signal_that_the_program_ignores_is_ignored_if_it_was_sent_and_ends_the_proc
             assert_eq!(status, 0, "signal {signal}");
         }
         assert_eq!(signal_of_write(ptr::without_provenance_mut(64)), libc::SIGSEGV);
+    });
+}
+
+/// Has this thread's handlers run on a stack of this many bytes, before which is a page without access.
+fn use_signal_stack_of(bytes: usize) {
+    let page = 1 << 16;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: the kernel chooses the place.
+    let start = unsafe { libc::mmap(ptr::null_mut(), page + bytes, access, flags, -1, 0) };
+    // SAFETY: the page is the first of the mapping that was made above.
+    assert_eq!(unsafe { libc::mprotect(start, page, libc::PROT_NONE) }, 0);
+    let stack = libc::stack_t { ss_sp: start.wrapping_byte_add(page), ss_flags: 0, ss_size: bytes };
+    // SAFETY: the structure describes memory that is never unmapped.
+    assert_eq!(unsafe { libc::sigaltstack(&stack, ptr::null_mut()) }, 0);
+}
+
+#[test]
+fn a_fault_of_the_handler_ends_the_process() {
+    alone(&[("BACKGROUND", "off")], || {
+        assert_eq!(ALLOCATOR.set_option("guard_sample", "1"), Ok(()));
+        // SAFETY: the call takes any key.
+        let least = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
+        let signal = (0..200).find_map(|_| {
+            let block = door::allocate(4096);
+            let status = in_child(|| {
+                use_signal_stack_of(least.max(libc::MINSIGSTKSZ) + 1024);
+                // SAFETY: the child ends after 10 seconds at the latest.
+                unsafe { libc::alarm(10) };
+                // SAFETY: the address is closed, or in memory of the heap; the access ends the child at most.
+                unsafe { block.wrapping_add(4096).write_volatile(1) };
+            });
+            // SAFETY: the block is live, and not used again.
+            unsafe { door::free(block) };
+            libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
+        });
+        assert_eq!(signal, Some(libc::SIGSEGV));
+    });
+}
+
+/// A handler that the program had before, with the flag by which it may be interrupted by itself.
+#[test]
+fn the_programs_handler_has_its_signals_blocked_as_it_asked_for() {
+    static BLOCKED: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn look(_: libc::c_int) {
+        // SAFETY: a `sigset_t` is an array of integers; zeros are an empty set.
+        let mut mask = unsafe { mem::zeroed() };
+        // SAFETY: the call writes to the set.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &mut mask) };
+        let signals = [libc::SIGSEGV, libc::SIGBUS, libc::SIGUSR1];
+        // SAFETY: the set is a valid one.
+        let bits = signals.iter().enumerate().map(|(at, &signal)| unsafe { libc::sigismember(&mask, signal) } << at);
+        BLOCKED.store(bits.sum::<i32>() as u32, Ordering::Relaxed);
+    }
+    let cases = [
+        (0, None, 0b001),
+        (0, Some(libc::SIGUSR1), 0b101),
+        (libc::SA_NODEFER, Some(libc::SIGUSR1), 0b100),
+        (libc::SA_NODEFER, Some(libc::SIGSEGV), 0b001),
+    ];
+    let run = |flags, masked: Option<i32>| {
+        // SAFETY: a `sigaction` is a structure of numbers and pointers; zeros are a valid one.
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        action.sa_sigaction = look as *const () as usize;
+        action.sa_flags = flags;
+        // SAFETY: the set is a valid one.
+        masked.iter().for_each(|&signal| assert_eq!(unsafe { libc::sigaddset(&mut action.sa_mask, signal) }, 0));
+        // SAFETY: the handler only looks at the mask.
+        assert_eq!(unsafe { libc::sigaction(libc::SIGSEGV, &action, ptr::null_mut()) }, 0);
+        assert_eq!(ALLOCATOR.set_option("guard_sample", "100"), Ok(()));
+        assert_ne!(handler(), look as *const () as usize);
+        // SAFETY: the handler returns.
+        assert_eq!(unsafe { libc::raise(libc::SIGSEGV) }, 0);
+        BLOCKED.load(Ordering::Relaxed)
+    };
+    alone(&[("BACKGROUND", "off")], || {
+        for (flags, masked, blocked) in cases {
+            // The handler is installed once in a process.
+            let status = in_child(|| assert_eq!(run(flags, masked), blocked));
+            assert_eq!(status, 0, "{flags:#x} {masked:?}");
+        }
     });
 }
