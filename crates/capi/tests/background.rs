@@ -39,6 +39,18 @@ fn the_background_thread_follows_its_option() {
 }
 
 #[test]
+fn the_background_thread_starts_once_there_may_be_another_thread() {
+    run(&[Way::Preload], "tries_again");
+}
+
+#[test]
+fn the_background_thread_starts_where_the_c_library_takes_much_of_each_stack() {
+    let takes_much = "glibc.rtld.optional_static_tls=1000000";
+    let program = Program::new("background.c", Way::Preload);
+    expect_silent(program.command().arg("comes_and_goes").env("GLIBC_TUNABLES", takes_much), Way::Preload);
+}
+
+#[test]
 fn the_background_thread_is_scheduled_like_the_first_thread_whichever_thread_starts_it() {
     run(&[Way::Preload], "scheduling");
 }

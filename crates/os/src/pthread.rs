@@ -2,10 +2,12 @@
 #![allow(unsafe_code)]
 //!
 //! # Safety
-//! Functions of the C library get structures that they have initialised, or of which every value is valid.
+//! Functions of the C library get structures that they have initialised, or of which every value is valid. Its loader passes descriptions of objects that stay
+//! while it calls back.
 
+use crate::Errno;
 use crate::start_function::Main;
-use core::ffi::c_void;
+use core::ffi::{c_int, c_void};
 use core::mem::{self, MaybeUninit};
 use core::ptr::{self, NonNull};
 use freestone_base::sync::{AtomicUsize, Ordering};
@@ -13,12 +15,15 @@ use freestone_base::sync::{AtomicUsize, Ordering};
 /// How the C library calls a thread.
 pub(crate) type Handle = libc::pthread_t;
 
-/// Starts a thread with every signal blocked, and stores its handle in `handle`. `false` if the C library cannot.
-pub(crate) fn start(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usize) -> bool {
+/// Starts a thread with every signal blocked, and stores its handle in `handle`.
+///
+/// # Errors
+/// The C library's reason why it cannot.
+pub(crate) fn start(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usize) -> Result<(), Errno> {
     let before = set_signal_mask(&every_signal());
-    let is_started = start_as_this(handle, main, stack_bytes);
+    let error = start_as_this(handle, main, stack_bytes);
     set_signal_mask(&before);
-    is_started
+    if error == 0 { Ok(()) } else { Err(Errno(error)) }
 }
 
 /// Waits until a thread has ended, with cancellation of the calling thread put off.
@@ -32,20 +37,72 @@ pub(crate) unsafe fn join(handle: Handle) {
     cancel::allow_as(before);
 }
 
-/// Starts a thread that blocks the signals that this one blocks.
-fn start_as_this(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usize) -> bool {
+/// Starts a thread that blocks the signals that this one blocks. Returns 0 or an error number.
+fn start_as_this(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usize) -> c_int {
     let mut attributes = MaybeUninit::uninit();
     // SAFETY: the call initialises the attributes.
-    if unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) } != 0 {
-        return false;
+    let error = unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) };
+    if error != 0 {
+        return error;
     }
     // SAFETY: the attributes were initialised above.
-    unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes) };
-    // SAFETY: the attributes were initialised above, `handle` has room for the result, and `main` is a function of the required type.
-    let error = unsafe { libc::pthread_create(handle.as_mut_ptr(), attributes.as_ptr(), main, ptr::null_mut()) };
+    unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes + thread_locals::bytes()) };
+    let mut create = |attributes| {
+        // SAFETY: the attributes are null or were initialised above, `handle` has room for the result, and `main` is a function of the required type.
+        unsafe { libc::pthread_create(handle.as_mut_ptr(), attributes, main, ptr::null_mut()) }
+    };
+    let mut error = create(attributes.as_ptr());
+    if error == libc::EINVAL {
+        // The C library takes more of a stack than all objects have: with a stack of the usual size there may be room.
+        error = create(ptr::null());
+    }
     // SAFETY: the attributes were initialised above, and are not used again.
     unsafe { libc::pthread_attr_destroy(attributes.as_mut_ptr()) };
-    error == 0
+    error
+}
+
+/// What glibc takes of a thread's stack for thread-local storage.
+#[cfg(target_env = "gnu")]
+mod thread_locals {
+    use core::ffi::{c_int, c_void};
+    use core::slice;
+    use freestone_base::sync::{AtomicUsize, Ordering};
+
+    /// What [`bytes`] has found; 0: it was not called yet.
+    static FOUND: AtomicUsize = AtomicUsize::new(0);
+
+    /// At most how many bytes: those of all objects, of which some may be elsewhere. Looks at the objects when it is called first, and not again: that takes a
+    /// lock of the loader, which a child of a process with several threads may find locked for good.
+    pub(super) fn bytes() -> usize {
+        let mut bytes = FOUND.load(Ordering::Relaxed);
+        if bytes == 0 {
+            // SAFETY: the callback has this type, and gets a pointer to a local number.
+            unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut bytes).cast()) };
+            FOUND.store(bytes, Ordering::Relaxed);
+        }
+        bytes
+    }
+
+    /// Adds what one object has to `sum`.
+    unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _bytes: usize, sum: *mut c_void) -> c_int {
+        // SAFETY: the loader passes a valid description.
+        let object = unsafe { &*object };
+        // SAFETY: the description has so many headers.
+        let headers = unsafe { slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)) };
+        for header in headers.iter().filter(|header| header.p_type == libc::PT_TLS) {
+            // SAFETY: `bytes` passes a pointer to its local number.
+            unsafe { *sum.cast::<usize>() += (header.p_memsz + header.p_align) as usize };
+        }
+        0
+    }
+}
+
+/// Other C libraries make the stack longer by what they take of it.
+#[cfg(not(target_env = "gnu"))]
+mod thread_locals {
+    pub(super) fn bytes() -> usize {
+        0
+    }
 }
 
 /// The set of all signals.

@@ -5,11 +5,12 @@
 //!  none ── spawn ──▶ busy ── the system has started it ──▶ running ── join ──▶ busy ── it has ended ──▶ none
 //! ```
 //!
-//! Cost: starting and joining are some system calls each. If there can be no thread, `spawn` returns `false`, and nothing has changed.
+//! Cost: starting and joining are some system calls each. If there can be no thread, `spawn` says why, and nothing has changed.
 //!
 //! # Safety
 //! The handle passes from the thread that moved the state from none to busy to the one that moves it from running to busy.
 
+use crate::Errno;
 use crate::kernel::threads::{self, Handle};
 use crate::process;
 use core::cell::UnsafeCell;
@@ -43,19 +44,21 @@ impl Joinable {
         Self { state: AtomicU32::new(NONE), handle: UnsafeCell::new(MaybeUninit::uninit()), process: AtomicI32::new(0) }
     }
 
-    /// Starts `main` as a thread with every signal blocked and a stack of `stack_bytes`. Keeps `errno`. `false` if it cannot be
-    /// started, or there is a thread already.
-    pub fn spawn(&self, main: Main, stack_bytes: usize) -> bool {
+    /// Starts `main` as a thread with every signal blocked and a stack of `stack_bytes`, beside what the C library takes of a stack. Keeps `errno`.
+    ///
+    /// # Errors
+    /// It cannot be started, or there is a thread already.
+    pub fn spawn(&self, main: Main, stack_bytes: usize) -> Result<(), Errno> {
         if self.state.compare_exchange(NONE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            return false;
+            return Err(Errno::EXIST);
         }
         let errno = process::errno();
         // SAFETY: this thread moved the state to busy, so no other accesses the handle.
-        let is_started = threads::start(unsafe { &mut *self.handle.get() }, main, stack_bytes);
+        let started = threads::start(unsafe { &mut *self.handle.get() }, main, stack_bytes);
         process::set_errno(errno);
         self.process.store(process::id(), Ordering::Relaxed);
-        self.state.store(if is_started { RUNNING } else { NONE }, Ordering::Release);
-        is_started
+        self.state.store(if started.is_ok() { RUNNING } else { NONE }, Ordering::Release);
+        started
     }
 
     /// Waits until the thread has ended, with cancellation of the calling thread put off. Keeps `errno`. Nothing if there is no thread, or another

@@ -213,6 +213,40 @@ static void follows_the_option(void) {
     wait_until_alone();
 }
 
+static int may_begin;
+
+static void *works_when_told(void *unused) {
+    while (!__atomic_load_n(&may_begin, __ATOMIC_ACQUIRE)) {
+        usleep(1000);
+    }
+    return works(unused);
+}
+
+/* Where the user may have no further process for now, it starts as soon as he may. Root always may: another user is taken. */
+static void tries_again(void) {
+    pthread_t thread;
+    int own;
+    allocates();
+    start(&thread, works_when_told);
+    if (geteuid() == 0) {
+        EXPECT(setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0);
+    }
+    struct rlimit limit;
+    EXPECT(getrlimit(RLIMIT_NPROC, &limit) == 0);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = 0;
+    EXPECT(setrlimit(RLIMIT_NPROC, &limit) == 0);
+    __atomic_store_n(&may_begin, 1, __ATOMIC_RELEASE);
+    usleep(300000);
+    EXPECT(tasks(&own) == 2 && own == 0);
+    limit.rlim_cur = before;
+    EXPECT(setrlimit(RLIMIT_NPROC, &limit) == 0);
+    wait_until_there(&own);
+    is_over = 1;
+    EXPECT(pthread_join(thread, NULL) == 0);
+    wait_until_alone();
+}
+
 /* A thread with its own scheduling starts it; it is scheduled like the first thread. */
 
 static void *is_scheduled_otherwise(void *unused) {
@@ -397,6 +431,8 @@ int main(int argc, char **argv) {
         first_leaves();
     } else if (!strcmp(part, "follows_the_option")) {
         follows_the_option();
+    } else if (!strcmp(part, "tries_again")) {
+        tries_again();
     } else if (!strcmp(part, "scheduling")) {
         scheduling();
     } else if (!strcmp(part, "raw_child")) {

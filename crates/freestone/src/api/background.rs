@@ -27,21 +27,21 @@ use crate::thread::life::succession::Which;
 use freestone_base::lock::Parking;
 use freestone_base::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 use freestone_os::thread::{self, Joinable, Main};
-use freestone_os::{Futex, Os, System};
+use freestone_os::{Errno, Futex, Os, System};
 
 const NONE: u32 = 0;
 const STARTING: u32 = 1;
 const RUNNING: u32 = 2;
 const ENDING: u32 = 3;
 
-/// Size of its stack in bytes. It needs little itself, but the C library takes thread-local storage from the stack as well.
+/// Size of its stack in bytes, beside what the C library takes of it.
 const STACK_BYTES: usize = 128 * 1024;
 
 /// It checks for expired memory this many times in a decay time.
 const CHECKS_PER_DECAY: u32 = 4;
 
-/// It ends at most this many times in [`PERIOD_MS`]; then it is not started again before the period is over. Starting and joining it takes
-/// 0.1 ms. If the program frees memory in the rest of the period and then makes no calls, that memory goes back only with its next calls.
+/// It ends at most this many times in [`PERIOD_MS`], or cannot be started; then it is not started again before the period is over. Starting and joining it
+/// takes 0.1 ms. If the program frees memory in the rest of the period and then makes no calls, that memory goes back only with its next calls.
 const MAX_ENDS: u32 = 4;
 
 /// See [`MAX_ENDS`].
@@ -57,7 +57,7 @@ pub(super) struct BackgroundThread {
     is_due: AtomicBool,
     /// Threads that have a heap.
     n_threads: AtomicU32,
-    /// When the period began, and how often the thread has ended in it; written while the state is ending.
+    /// When the period began, and how often the thread has ended in it, or could not be started; written while the state is starting or ending.
     period_ms: AtomicU64,
     /// See `period_ms`.
     n_ends: AtomicU32,
@@ -154,8 +154,13 @@ impl BackgroundThread {
         {
             return;
         }
-        if !self.thread.spawn(self.main, STACK_BYTES) {
-            // The C library cannot start a thread: memory goes back only when the program makes calls.
+        if let Err(errno) = self.thread.spawn(self.main, STACK_BYTES) {
+            // Until there is a thread, memory goes back only when the program makes calls.
+            if errno == Errno::AGAIN {
+                // There are too many threads now, or too little memory. It is tried again as often as a thread is started again that has ended.
+                self.note_end(shared);
+                self.is_due.store(true, Ordering::Relaxed);
+            }
             self.state.store(NONE, Ordering::Release);
             return;
         }

@@ -1,7 +1,8 @@
 extern crate std;
 use super::*;
+use core::cell::Cell;
 use core::ffi::c_void;
-use core::ptr;
+use core::{hint, ptr};
 use std::string::String;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +25,10 @@ extern "C" fn run(_: *mut c_void) -> *mut c_void {
     ptr::null_mut()
 }
 
-const STACK_BYTES: usize = 256 << 10;
+const STACK_BYTES: usize = 1 << 20;
+
+/// The C library gives a thread the stack of one that has ended, if that is at most four times as long as it has to be: that of the other tests is longer.
+const SHORT_STACK_BYTES: usize = STACK_BYTES / 8;
 
 #[test]
 #[cfg_attr(miri, ignore = "starts a thread by the C library")]
@@ -33,7 +37,7 @@ fn a_thread_has_ended_when_it_is_joined_and_can_be_started_again() {
     let place = Joinable::new();
     for _ in 0..2 {
         let before = N_RUNS.load(Ordering::Acquire);
-        assert!(place.spawn(run, STACK_BYTES));
+        assert_eq!(place.spawn(run, STACK_BYTES), Ok(()));
         place.join();
         assert_eq!(N_RUNS.load(Ordering::Acquire), before + 1);
         place.join();
@@ -46,8 +50,8 @@ fn there_is_room_for_one_thread_at_a_time() {
     let _one = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
     let place = Joinable::new();
     MAY_END.store(false, Ordering::Release);
-    assert!(place.spawn(run, STACK_BYTES));
-    assert!(!place.spawn(run, STACK_BYTES));
+    assert_eq!(place.spawn(run, STACK_BYTES), Ok(()));
+    assert_eq!(place.spawn(run, STACK_BYTES), Err(Errno::EXIST));
     MAY_END.store(true, Ordering::Release);
     place.join();
 }
@@ -62,7 +66,7 @@ fn the_thread_blocks_every_signal_and_the_one_that_starts_it_blocks_what_it_did(
     };
     let own = || blocked(&fs::read_to_string("/proc/thread-self/status").unwrap());
     let (before, place) = (own(), Joinable::new());
-    assert!(place.spawn(run, STACK_BYTES));
+    assert_eq!(place.spawn(run, STACK_BYTES), Ok(()));
     place.join();
     let status = STATUS.lock().unwrap();
     assert!(status.starts_with("Name:\tborrowed\n"), "{status}");
@@ -71,6 +75,31 @@ fn the_thread_blocks_every_signal_and_the_one_that_starts_it_blocks_what_it_did(
     let for_the_c_library: u64 = 0b111 << 31;
     assert_eq!(blocked(&status) | kill | stop | for_the_c_library, u64::MAX);
     assert_eq!(own(), before);
+}
+
+/// The C library takes the memory of these from the stack of each thread.
+const LOCAL_BYTES: usize = 100 << 10;
+
+std::thread_local! {
+    static LARGE: Cell<[u8; LOCAL_BYTES]> = const { Cell::new([0; LOCAL_BYTES]) };
+}
+
+/// Writes to most of a short stack.
+extern "C" fn use_stack(_: *mut c_void) -> *mut c_void {
+    hint::black_box(&mut [1_u8; SHORT_STACK_BYTES - (24 << 10)]);
+    LARGE.with(|large| hint::black_box(large.as_ptr()));
+    N_RUNS.fetch_add(1, Ordering::Release);
+    ptr::null_mut()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "starts a thread by the C library")]
+fn the_stack_is_as_long_as_asked_for_beside_thread_local_storage() {
+    let _one = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let (before, place) = (N_RUNS.load(Ordering::Acquire), Joinable::new());
+    assert_eq!(place.spawn(use_stack, SHORT_STACK_BYTES), Ok(()));
+    place.join();
+    assert_eq!(N_RUNS.load(Ordering::Acquire), before + 1);
 }
 
 #[test]

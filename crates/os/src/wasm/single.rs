@@ -6,6 +6,7 @@ use core::ptr::NonNull;
 /// There are no other threads.
 pub(crate) mod threads {
     #![allow(unsafe_code)]
+    use crate::Errno;
     use crate::start_function::Main;
     use core::ffi::CStr;
     use core::mem::MaybeUninit;
@@ -14,8 +15,11 @@ pub(crate) mod threads {
     pub(crate) struct Handle;
 
     /// Starts nothing.
-    pub(crate) fn start(_handle: &mut MaybeUninit<Handle>, _main: Main, _stack_bytes: usize) -> bool {
-        false
+    ///
+    /// # Errors
+    /// Always.
+    pub(crate) fn start(_handle: &mut MaybeUninit<Handle>, _main: Main, _stack_bytes: usize) -> Result<(), Errno> {
+        Err(Errno::INVAL)
     }
 
     /// Waits for nothing.

@@ -12,6 +12,7 @@
 //! # Safety
 //! The record of a thread is freed once: by who joins it when it was running, and otherwise by the thread. The other touches it no more then.
 
+use crate::Errno;
 use crate::kernel;
 use crate::start_function::Main;
 use core::ffi::{CStr, c_void};
@@ -58,9 +59,12 @@ unsafe fn free(record: *mut Record) {
 /// The record of a thread.
 pub(crate) type Handle = *mut Record;
 
-/// Starts a thread, and stores its record in `handle`. `false` if the system cannot.
-pub(crate) fn start(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usize) -> bool {
-    let Some(at) = kernel::map(size_of::<Record>()) else { return false };
+/// Starts a thread, and stores its record in `handle`.
+///
+/// # Errors
+/// The system cannot now: it lacks memory.
+pub(crate) fn start(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usize) -> Result<(), Errno> {
+    let Some(at) = kernel::map(size_of::<Record>()) else { return Err(Errno::AGAIN) };
     let record = at.cast::<Record>();
     // SAFETY: the memory was mapped just now, is long enough, and aligned to an OS page.
     unsafe { record.write(Record { main, state: AtomicU32::new(CREATED) }) };
@@ -70,12 +74,12 @@ pub(crate) fn start(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: u
     if started.is_null() {
         // SAFETY: there is no thread that has it.
         unsafe { free(record) };
-        return false;
+        return Err(Errno::AGAIN);
     }
     // SAFETY: the handle was opened above, and is not used any more; the thread goes on.
     unsafe { CloseHandle(started) };
     handle.write(record);
-    true
+    Ok(())
 }
 
 /// The function of a thread: calls the one of its record, unless it was joined meanwhile, and says when that has returned.
