@@ -1,6 +1,7 @@
 /*
  * An audio engine in a fixed 256 KiB: the audio callback allocates and frees voices and delay lines from a TLSF heap. It never waits for
- * the system, and each allocation takes a bounded number of instructions.
+ * the system, and allocating and freeing take a bounded number of instructions. Two steps take time that depends on the number of blocks: the
+ * last resort of a request that neither a list above its own nor the top can serve, and the search for what is wrong with a block that is refused.
  *
  *     cc audio_engine.c $(pkg-config --cflags --libs freestone) -lm
  */

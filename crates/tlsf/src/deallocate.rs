@@ -7,7 +7,7 @@
 //! insert  │ | ........ free ..... |        at the head of its list; in front of the top: part of the top, in no list
 //! ```
 //!
-//! Cost: bounded; checking is about a fifth of it, which `deallocate_unchecked` leaves out.
+//! Cost: bounded, unless the block is refused, when the heap looks for what is wrong; checking is about a fifth of it, which `deallocate_unchecked` leaves out.
 //!
 //! # Safety
 //! An address becomes a block only if a region of this heap contains it, through the region's own pointer. A size is followed only

@@ -1,8 +1,10 @@
-//! Two-level segregated fit (TLSF): an allocator with a bounded time for each call, over memory that you provide.
+//! Two-level segregated fit (TLSF): an allocator with a bounded time for allocating and freeing, over memory that you provide.
 //!
 //! Free blocks are in lists by size: each power of two is divided into 32 lists. Two levels of bitmaps say which lists are not empty, and
 //! two bit scans find a list in which every block fits. [`Tlsf::allocate`] and [`Tlsf::deallocate`] therefore run in a bounded number of
-//! instructions, whatever happened before, as a control loop, an audio callback or a game frame requires. A used block costs 8 bytes
+//! instructions, whatever happened before, as a control loop, an audio callback or a game frame requires. Two steps take time that depends on the number
+//! of blocks. If neither a list above its own nor the top can serve a request, the heap looks through the request's own list, as a last resort; with
+//! the policy [`Bounded`], at four of its blocks at most. And if a block to be freed or resized is refused, the heap looks for what is wrong. A used block costs 8 bytes
 //! of header; with that it is rounded up to a multiple of 16 bytes, 32 at least, and may be 16 bytes longer, or longer by less than 5/32 and less than
 //! 512 bytes. The crate needs no operating system and no standard library, does not panic, supports any power-of-two alignment, and runs on 32 and 64
 //! bits.

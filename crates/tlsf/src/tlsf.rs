@@ -37,7 +37,7 @@ fn next_number() -> usize {
     }
 }
 
-/// A heap over regions of memory that it is given, with bounded time for each call.
+/// A heap over regions of memory that it is given, with bounded time for allocating and freeing; the crate's documentation names the exceptions.
 ///
 /// The parameters choose its limits:
 /// - `P`, a [`Policy`]: [`Standard`], [`WithFooters`](crate::WithFooters) or [`Bounded`](crate::Bounded).
