@@ -47,7 +47,12 @@ pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, System>) -> R) -> Option<R> {
 /// Flushes this thread's caches, ends spare heaps, and gives all dirty memory back to the operating system, and that of blocks that wait for other threads. Returns
 /// the bytes given back.
 pub(super) fn purge() -> usize {
-    if with_heap(upkeep::flush_all).is_none() {
+    let flushed = with_heap(|own| {
+        // Another thread may have kept them, which can have no heap.
+        free_early(own);
+        upkeep::flush_all(own);
+    });
+    if flushed.is_none() {
         return 0;
     }
     // Not with the fallback heap's gate held: a fork takes the registry's lock first.

@@ -97,7 +97,8 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
         unsafe { moved.copy_from_nonoverlapping(at.0, examined.fields.size().min(size)) };
         // SAFETY: the block is given up (this function's contract).
         unsafe { exact_free::free_examined(own, &examined) };
-    } else if resize::is_cut(&examined, size) {
+    } else if size <= examined.fields.size() {
+        resize::cut(&examined, size);
         return at.0;
     }
     moved
