@@ -17,6 +17,7 @@
 //! This file is safe code: it never touches memory.
 
 use crate::block_size::GRANULE;
+use core::ops::Range;
 
 /// The flag of a free block.
 pub(crate) const FREE: u64 = 2;
@@ -47,6 +48,15 @@ impl Sealer {
         const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
         let seal = (number as u64).wrapping_mul(SPREAD) >> (u64::BITS - SIZE_SHIFT);
         Self { key: (seal & !(FREE | PREV_FREE)) | 1 }
+    }
+
+    /// This sealer, or another one if this one would take the number of one of the `lists` for a header. The first block of a list has the list's number
+    /// where the header of a block in use may have been.
+    pub(crate) fn unlike(self, lists: &Range<usize>) -> Self {
+        /// A bit of the seal. A number of a list without it, or with it, is that of no list: there are fewer than this.
+        const OTHER: u64 = 1 << 11;
+        let is_like = [0, PREV_FREE].into_iter().any(|flags| lists.contains(&((self.key + flags) as usize)));
+        if is_like { Self { key: self.key ^ OTHER } } else { self }
     }
 
     /// The sealer that decodes the header of a free block to its size alone, without the FREE flag.

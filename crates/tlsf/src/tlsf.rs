@@ -177,7 +177,7 @@ impl<'pool, P: Policy, const FIRST: usize, const SECOND: usize, const REGIONS: u
         let region = unsafe { Region::new(start, bytes, Self::MOST_REGION_BYTES) }?;
         self.regions.add(region)?;
         if !self.is_sealing {
-            self.sealer = Sealer::new(next_number());
+            self.sealer = Sealer::new(next_number()).unlike(&FreeLists::<FIRST, SECOND>::NUMBERS);
             self.free_sealer = self.sealer.of_free();
             self.is_sealing = true;
         }

@@ -62,3 +62,17 @@ fn the_seals_of_most_other_heaps_differ() {
     let mistaken = (2..2002).filter(|&number| Sealer::new(number).decode(word).is_intact()).count();
     assert!(mistaken < 10, "{mistaken} of 2000 other heaps make the same seal");
 }
+
+#[test]
+fn no_list_has_a_number_that_is_a_header() {
+    for second in [1, 2, 4, 8, 16, 32] {
+        for first_level in [0, 1024] {
+            let lists = first_level * second..(first_level + 43) * second;
+            // As many heaps as have seals of their own.
+            for number in 1..(if cfg!(miri) { 20 } else { 1 << 13 }) {
+                let sealer = Sealer::new(number).unlike(&lists);
+                assert!(!lists.clone().any(|list| sealer.decode(list as u64).is_intact_without(FREE)), "heap {number}, {lists:?}");
+            }
+        }
+    }
+}
