@@ -131,7 +131,9 @@ class heap : public detail::handle<freestone_heap_t, detail::end_heap> {
     }
 
     /* Frees a block of the heap; nullptr does nothing. */
-    void deallocate(void *block, std::size_t = 0, std::size_t = 0) noexcept { ::free(block); }
+    void deallocate(void *block, std::size_t = 0, std::size_t = 0) noexcept {
+        if (*this) freestone_heap_free(get(), block);
+    }
 
   private:
     static freestone_heap_t *create(const char *level, std::size_t limit, error *why) noexcept {
@@ -240,11 +242,12 @@ class memory_resource final : public std::pmr::memory_resource {
     H *source_;
 };
 
-/* The resource over the process; one for all. */
+/* The resource over the process; one for all. It is never destroyed: objects that use it may end later than any other static one. */
 [[nodiscard]] inline std::pmr::memory_resource *process_resource() noexcept {
     static process source;
-    static memory_resource<process> resource(source);
-    return &resource;
+    alignas(memory_resource<process>) static unsigned char place[sizeof(memory_resource<process>)];
+    static std::pmr::memory_resource *const resource = ::new (static_cast<void *>(place)) memory_resource<process>(source);
+    return resource;
 }
 
 /* An allocator for the standard containers, over a handle; without one, over the process. */

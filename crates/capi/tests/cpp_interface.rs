@@ -56,3 +56,31 @@ fn without_memory_a_resource_throws_or_ends_the_process_where_nothing_can_be_thr
         }
     }
 }
+
+/// `interface_own.cpp`, compiled by `g++` with further arguments, and run.
+fn run_own(name: &str, further: &[&str]) -> Option<Output> {
+    if foreign_target().is_some() || !installed("g++") {
+        return None;
+    }
+    let program = scratch("programs").join(format!("interface-own-{name}"));
+    let mut compile = Command::new("g++");
+    compile.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"]).args(further).arg("-I");
+    compile.arg(crate_dir().join("include")).arg(crate_dir().join("tests/c/interface_own.cpp"));
+    compile.arg("-L").arg(library_dir()).args(["-lfreestone", "-o"]).arg(&program);
+    succeed(&mut compile);
+    Some(Command::new(program).env("LD_LIBRARY_PATH", library_dir()).output().expect("the program can be run"))
+}
+
+#[test]
+fn a_handle_frees_its_blocks_itself_in_a_program_with_a_free_of_its_own() {
+    if let Some(output) = run_own("malloc", &["-DOWN", "-fno-builtin"]) {
+        assert!(output.status.success(), "{:?}: {}", output.status, text(&output));
+    }
+}
+
+#[test]
+fn the_resource_over_the_process_outlives_all_static_objects() {
+    if let Some(output) = run_own("statics", &["-fsanitize=undefined", "-fno-sanitize-recover=all"]) {
+        assert!(output.status.success(), "{:?}: {}", output.status, text(&output));
+    }
+}
