@@ -3,6 +3,7 @@
 //!
 //! Clean runs stay mapped: they cost nothing but address space. Where that is limited (`ulimit -v`) they are unmapped when the kernel refuses
 //! more, longest run first, and mapped again when they are needed, also those between clean ones that are too short. An unmapped run is called *reserved*.
+//! So are stuck runs, whose memory the kernel kept when it was offered: what is locked goes with its mapping.
 
 use crate::page::page_heap::PageHeap;
 use crate::page::policy::growth;
@@ -16,7 +17,7 @@ impl<O: Os> PageHeap<O> {
     /// runs that are too short.
     pub(super) fn make_clean(&self, state: &mut State, pages: Pages) -> Option<()> {
         self.map_again(state, pages).or_else(|| self.expand(state, pages)).or_else(|| {
-            self.unmap_clean(state, pages)?;
+            self.unmap(state, pages)?;
             self.map_again(state, pages).or_else(|| self.expand(state, pages))
         })
     }
@@ -35,12 +36,12 @@ impl<O: Os> PageHeap<O> {
         Some(())
     }
 
-    /// Unmaps clean runs, the longest first, until `pages` are unmapped or none is left. `None` if there was nothing to unmap.
-    fn unmap_clean(&self, state: &mut State, pages: Pages) -> Option<()> {
+    /// Unmaps clean runs, then stuck ones, the longest first, until `pages` are unmapped or none is left. `None` if there was nothing to unmap.
+    fn unmap(&self, state: &mut State, pages: Pages) -> Option<()> {
         let mut unmapped = Pages::ZERO;
         while unmapped < pages {
-            let Some(run) = state.runs.longest_clean() else { break };
-            if !self.release_clean(state, run) {
+            let Some(run) = state.runs.longest_clean().or_else(|| state.runs.long_stuck()) else { break };
+            if !self.release(state, run) {
                 break;
             }
             unmapped += run.pages;

@@ -44,8 +44,8 @@ impl<O: Os> PageHeap<O> {
         self.limits().is_some_and(|limits| limits.are_short(state.usage(), more))
     }
 
-    /// Purges dirty memory as long as `more` pages would pass the lower limit, and waits for memory that other threads are purging if only that
-    /// exceeds it.
+    /// Purges dirty memory as long as `more` pages would pass the lower limit, unmaps what the kernel has kept of it, and waits for memory that other threads
+    /// are purging if only that exceeds it.
     fn make_way<'a>(&'a self, state: StateGuard<'a>, more: Pages, limits: Limits) -> StateGuard<'a> {
         let (mut state, now) = (state, self.now());
         while limits.are_short(state.usage(), more) {
@@ -53,6 +53,8 @@ impl<O: Os> PageHeap<O> {
             self.empty_caches(&mut state, now);
             if let Some(run) = state.runs.oldest_dirty() {
                 state = self.purge_run(state, run, now);
+            } else if state.runs.long_stuck().is_some_and(|run| self.release(&mut state, run)) {
+                // The kernel kept it when it was offered, for it may be locked.
             } else if limits.await_purges(state.usage(), more) {
                 state = match self.await_purge(state) {
                     Ok(state) => state,

@@ -5,7 +5,7 @@
 //!                   commit_next
 //!  never used ────────────────────▶ clean ◀───────────── purge_memory (dirty, taken out of its set)
 //!                                   │   ▲
-//!                     release_clean ▼   │ commit_reserved
+//!                           release ▼   │ commit_reserved
 //!                                  reserved
 //! ```
 //!
@@ -82,10 +82,10 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Unmaps a clean run; it is reserved. `false` if the kernel refuses.
-    pub(super) fn release_clean(&self, state: &mut State, run: Extent) -> bool {
-        debug_assert_eq!(state.runs.record(run.first).kind.get(), Kind::Clean);
-        // SAFETY: The run is clean: free and mapped, and no code uses its memory.
+    /// Unmaps a clean or stuck run; it is reserved. `false` if the kernel refuses.
+    pub(super) fn release(&self, state: &mut State, run: Extent) -> bool {
+        debug_assert!(matches!(state.runs.record(run.first).kind.get(), Kind::Clean | Kind::Stuck));
+        // SAFETY: The run is clean or stuck: free and mapped, and no code uses its memory.
         let released = unsafe { self.os.release(self.start(run), run.bytes()) }.is_ok();
         if released {
             Self::forget_guards(state, run);

@@ -1,4 +1,5 @@
 #![allow(unsafe_code)]
+use crate::config::key;
 use crate::page::allocation::Run;
 use crate::page::page_heap::OwnedRun;
 use crate::page::runs::Extent;
@@ -104,9 +105,9 @@ fn address_space_is_used_to_the_end_of_its_limit_and_beyond_when_that_is_raised(
 }
 
 /// Blocks of 1 MiB leave holes that blocks of 6 MiB do not fit in: under a limit of address space the holes are unmapped for them.
-#[test]
-fn where_address_space_is_short_clean_holes_are_unmapped_for_longer_blocks() {
+fn holes_are_unmapped_for_longer_blocks(purge: &str) {
     let world = World::new(4096);
+    world.set(key::PURGE, purge);
     let heap = world.heap();
     let ones: Vec<_> = (0..40).map(|_| heap.allocate(MIB, 1).start).collect();
     ones.iter().step_by(2).for_each(|&block| free(heap, block));
@@ -125,6 +126,16 @@ fn where_address_space_is_short_clean_holes_are_unmapped_for_longer_blocks() {
     world.check().unwrap();
     ones.into_iter().skip(1).step_by(2).chain(ones_again).for_each(|block| free(heap, block));
     world.check().unwrap();
+}
+
+#[test]
+fn where_address_space_is_short_clean_holes_are_unmapped_for_longer_blocks() {
+    holes_are_unmapped_for_longer_blocks("dontneed");
+}
+
+#[test]
+fn where_address_space_is_short_holes_whose_memory_the_kernel_keeps_are_unmapped_too() {
+    holes_are_unmapped_for_longer_blocks("free");
 }
 
 /// Any stream, with little more address space than it needs: each call returns null or succeeds, and no invariant breaks.

@@ -33,6 +33,25 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
 }
 
 #[test]
+fn memory_that_the_kernel_keeps_is_unmapped_where_it_would_pass_a_limit() {
+    for (limit, least) in [(key::LIMIT, false), (key::LIMIT_HARD, true)] {
+        let world = World::new(4096);
+        world.set(key::PURGE, "free");
+        world.set(limit, "20m");
+        let heap = world.heap();
+        for size in (1..18).map(|n| n * MIB) {
+            let block = heap.allocate(size, 1).start;
+            assert!(!block.is_null(), "{size} bytes");
+            let counted = world.shared.pages.limited_bytes();
+            assert!(counted <= 20 * MIB, "{counted} bytes with a block of {size}");
+            free(heap, block);
+            world.check().unwrap();
+        }
+        assert_eq!(heap.allocate(21 * MIB, 1).start.is_null(), least);
+    }
+}
+
+#[test]
 fn an_explicit_heap_has_no_more_than_its_limit() {
     let world = World::new(4096);
     let explicit = world.explicit_heap();

@@ -71,6 +71,15 @@ impl Runs {
         self.clean.longest(&self.records).next().map(|(page, pages)| Extent::new(page, pages))
     }
 
+    /// The first stuck run of the lists, those with the longest runs first.
+    pub(in crate::page) fn long_stuck(&self) -> Option<Extent> {
+        if self.counts.of(Kind::Stuck) == Pages::ZERO {
+            return None;
+        }
+        let is_stuck = |page: &PageIndex| self.record(*page).kind.get() == Kind::Stuck;
+        self.dirty.longest(&self.records).find(|(page, _)| is_stuck(page)).map(|(page, pages)| Extent::new(page, pages))
+    }
+
     /// Pages of the clean run that ends at the high-water mark.
     pub(in crate::page) fn clean_tail(&self) -> Pages {
         let last = self.record(self.high_water() - Pages(1));
