@@ -114,6 +114,10 @@ impl<O: Os> PageHeap<O> {
     /// # Errors
     /// More than `bytes` count against it now; nothing has changed then.
     pub(crate) fn set_limit(&self, index: usize, bytes: usize) -> Result<(), Mistake> {
+        if bytes < self.limited_bytes() {
+            // What is free gives way.
+            self.purge();
+        }
         let state = self.lock();
         if bytes < self.limited_now(&state) {
             return Err(Mistake::BelowUse);

@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// Pages in spans, large blocks and thread heaps.
+    /// Pages in spans and large blocks.
     pub(super) fn in_use(&self) -> Pages {
         self.runs.in_use()
     }

@@ -8,7 +8,7 @@ use crate::span::PageIndex;
 use crate::thread::free_block::{Found, FreeBlock, Stretch};
 use crate::thread::heap::own::Own;
 use crate::thread::in_transit::InTransit;
-use crate::thread::watched::homecoming::take_home;
+use crate::thread::watched::release::take_home;
 use crate::thread::{double_free, flush, returns, route, sampling, spans};
 use core::mem;
 use freestone_os::Os;

@@ -71,7 +71,10 @@ fn no_list_has_a_number_that_is_a_header() {
             // As many heaps as have seals of their own.
             for number in 1..(if cfg!(miri) { 20 } else { 1 << 13 }) {
                 let sealer = Sealer::new(number).unlike(&lists);
-                assert!(!lists.clone().any(|list| sealer.decode(list as u64).is_intact_without(FREE)), "heap {number}, {lists:?}");
+                assert!(
+                    !lists.clone().any(|list| sealer.decode(list as u64).is_intact_without(FREE)),
+                    "heap {number}, {lists:?}"
+                );
             }
         }
     }

@@ -52,6 +52,21 @@ fn memory_that_the_kernel_keeps_is_unmapped_where_it_would_pass_a_limit() {
 }
 
 #[test]
+fn free_memory_gives_way_to_a_lower_limit() {
+    let world = World::new(4096);
+    let (heap, pages) = (world.heap(), &world.shared.pages);
+    let (kept, freed) = (heap.allocate(2 * MIB, 1).start, heap.allocate(10 * MIB, 1).start);
+    pages.spend_early_purges();
+    free(heap, freed);
+    for limit in [key::LIMIT, key::LIMIT_HARD] {
+        assert!(pages.set_limit(limit, MIB).is_err(), "more is in use");
+        assert_eq!(pages.set_limit(limit, 4 * MIB), Ok(()));
+    }
+    free(heap, kept);
+    world.check().unwrap();
+}
+
+#[test]
 fn an_explicit_heap_has_no_more_than_its_limit() {
     let world = World::new(4096);
     let explicit = world.explicit_heap();

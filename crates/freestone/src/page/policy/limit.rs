@@ -7,7 +7,7 @@
 //!                                                          └ allocations fail
 //! ```
 //!
-//! Small spans, large blocks, thread heaps and free runs with memory count, in whole pages of 64 KiB. Runs that the kernel is taking back
+//! Small spans, large blocks and free runs with memory count, in whole pages of 64 KiB. Runs that the kernel is taking back
 //! have memory until it is done: an allocation that would fit without them waits for that.
 
 use freestone_base::units::Pages;
@@ -29,7 +29,7 @@ pub(in crate::page) fn soft_limit_of_group(group_bytes: u64) -> u64 {
 /// Pages by what the limits count them as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::page) struct Usage {
-    /// In spans, large blocks and thread heaps.
+    /// In spans and large blocks.
     pub(in crate::page) in_use: Pages,
     /// Free, with memory behind them.
     pub(in crate::page) free_with_memory: Pages,

@@ -1,33 +1,15 @@
-//! Blocks of a watched heap that come home from other threads, in its inbox.
+//! What was a link of a block of a watched heap on its way home is made again what it was before.
 //!
-//! They were checked and filled where they were freed; on their way they were linked through their first words, which are filled again here. A
-//! block of an explicit heap could not wait in the quarantine of the thread that freed it: it waits in the heap's own.
+//! The block was checked and filled where it was freed; on its way it was linked through its first word.
 
 use crate::shared::Shared;
 use crate::size_class::block_bytes;
 use crate::span::marked_block::MarkedBlock;
 use crate::span::trailer::{State, Trailer};
-use crate::thread::free_block::{FreeBlock, FreeChain};
-use crate::thread::heap::own::Own;
+use crate::thread::free_block::FreeBlock;
 use crate::thread::watched::examine::watched_span;
-use crate::thread::watched::release::quarantine;
-use crate::thread::watched::seat::WatchedHeap;
-use crate::thread::{returns, spans};
 use freestone_base::inbox::Node;
 use freestone_os::Os;
-
-/// Takes a block home that another thread freed.
-pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: FreeBlock) {
-    fill_head(own.shared(), &block);
-    if own.holdings().is_some() {
-        let class = block.class();
-        return quarantine(own, watch, (block.into_node().cast(), block_bytes(class)), class);
-    }
-    if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {
-        returns::turn_to(own, home.span.page());
-        returns::give_back_first(own, &home, &mut FreeChain::of(block));
-    }
-}
 
 /// Writes the canary of a block again that the program freed where there was no heap: the block's first word was a link since, which is longer than what the
 /// program had of the shortest blocks.

@@ -30,6 +30,19 @@ pub(crate) fn quarantine<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, (start, by
     }
 }
 
+/// Takes a block home that another thread freed. One of an explicit heap could not wait in the quarantine of that thread: it waits in the heap's own.
+pub(crate) fn take_home<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, block: FreeBlock) {
+    fill_head(own.shared(), &block);
+    if own.holdings().is_some() {
+        let class = block.class();
+        return quarantine(own, watch, (block.into_node().cast(), block_bytes(class)), class);
+    }
+    if let Some(home) = spans::home_of(own.layout(), own.lookup(), block.address()) {
+        returns::turn_to(own, home.span.page());
+        returns::give_back_first(own, &home, &mut FreeChain::of(block));
+    }
+}
+
 /// Counts a free, after which a burst may have ended.
 pub(crate) fn count_free<O: Os>(own: Own<'_, O>, watch: &WatchedHeap) {
     if watch.live().count_free() {
