@@ -9,7 +9,8 @@
 //! ```text
 //!  small   its span's record has the kind `kind_small`, and its entry in the page map is not 0: it is no run taken ahead; the bit of its OS page
 //!          in `fresh` is clear, and its bit in the bitmap; and the 32 bits at `mark_offset` in it are not `mark`: it is in no bin, in no buffer
-//!          and not in transit
+//!          and not in transit. If the 32 bits behind a mark are positive and a multiple of `stretch_unit`, they are so many times a number of
+//!          blocks, which lie beside each other from the marked one on and are in transit: nothing is known of the others' contents
 //!  large   its record has the kind `kind_large`, and its entry in the page map is `entry_large`: it is in no cache
 //! ```
 //!
@@ -24,7 +25,7 @@
 use crate::heap_profile::{live_table, recorder, stack_table};
 use crate::shared::Shared;
 use crate::size_class::{BLOCK_BYTES, N_CLASSES};
-use crate::span::free_node::{MARK, MARK_OFFSET};
+use crate::span::free_node::{MARK, MARK_OFFSET, STRETCH_UNIT};
 use crate::span::record::Kind;
 use crate::span::{Entry, PageIndex, Span, layout};
 use core::mem::{offset_of, size_of};
@@ -36,7 +37,7 @@ use freestone_os::Os;
 pub const MAGIC: [u64; 2] = [0x6672_6565_7374_6f6e, 0xb5c1_93d7_2e64_8af9];
 
 /// The version of the fields; another one is another order.
-pub const VERSION: u64 = 1;
+pub const VERSION: u64 = 2;
 
 /// See the module header. What is no atomic never changes.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ pub(super) struct HeapMap {
 }
 
 /// The number of constants, and behind them the number of classes.
-const N_CONSTANTS: usize = 13;
+const N_CONSTANTS: usize = 14;
 
 /// The number of constants of the heap profile.
 const N_PROFILE: usize = 12;
@@ -94,6 +95,7 @@ static HEAP_MAP: HeapMap = HeapMap {
         Entry::LARGE.bits() as u64,
         MARK as u64,
         MARK_OFFSET as u64,
+        STRETCH_UNIT as u64,
         N_CLASSES as u64,
     ],
     block_bytes: {

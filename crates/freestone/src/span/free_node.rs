@@ -49,7 +49,7 @@ const SUSPECT: i32 = i32::MIN;
 const IN_TRANSIT: i32 = 1;
 
 /// What a place counts a stretch of blocks in: so it is even.
-const STRETCH_UNIT: i32 = 2;
+pub(crate) const STRETCH_UNIT: i32 = 2;
 
 /// The end of a bin: no block has this address, and like a damaged link it fails the test for alignment.
 pub(crate) const END_OF_BIN: *mut Node = ptr::without_provenance_mut(1);

@@ -174,7 +174,8 @@ impl Heap {
     }
 }
 
-/// The blocks of a span that are the program's: carved, not free in the bitmap, and without the mark of a free block.
+/// The blocks of a span that are the program's: carved, not free in the bitmap, without the mark of a free block, and in no stretch of blocks of which the
+/// first has it.
 fn add_small(memory: &Memory, map: &HeapMap, run: &Run, (page, fresh, bytes): (u64, u64, u64), live: &mut Vec<u64>) {
     let unit = map.os_page_bytes.max(bytes / 64);
     let bitmap = memory.bytes(map.bitmaps + page * map.bitmap_bytes, run.n_blocks.div_ceil(64) as usize * 8);
@@ -187,11 +188,24 @@ fn add_small(memory: &Memory, map: &HeapMap, run: &Run, (page, fresh, bytes): (u
         return;
     }
     let contents = memory.bytes(run.start, bytes as usize);
-    let is_marked = |index: u64| {
-        let at = (index * run.block_bytes) as usize + map.mark_at;
-        contents.get(at..at + 4).is_none_or(|mark| mark == map.mark.to_ne_bytes())
-    };
-    live.extend(out.into_iter().filter(|&index| !is_marked(index)).map(|index| run.first_block + index));
+    let mut marked_below = 0;
+    for index in out {
+        let marked = contents.get((index * run.block_bytes) as usize + map.mark_at..).map_or(1, |at| n_marked(at, map));
+        marked_below = marked_below.max(index + marked);
+        if index >= marked_below {
+            live.push(run.first_block + index);
+        }
+    }
+}
+
+/// How many blocks beside each other, from one on, the bytes at the place of its mark say are free.
+fn n_marked(at_mark: &[u8], map: &HeapMap) -> u64 {
+    if number(at_mark, 0) != map.mark {
+        return 0;
+    }
+    let place = number(at_mark, 4);
+    let is_stretch = place as i32 > 0 && place.is_multiple_of(map.stretch_unit);
+    if is_stretch { u64::from(place / map.stretch_unit) } else { 1 }
 }
 
 /// The 32-bit number at a place in a record.

@@ -9,7 +9,7 @@ use freestone::door::{HEAP_MAP_MAGIC, HEAP_MAP_VERSION};
 const DEFAULT_HARDENING: u64 = 1;
 
 /// Words before the sizes of blocks.
-const HEADER_WORDS: usize = 37;
+const HEADER_WORDS: usize = 38;
 
 /// More size classes than any version has.
 const MOST_CLASSES: u64 = 256;
@@ -61,6 +61,8 @@ pub(super) struct HeapMap {
     pub(super) mark: u32,
     /// Where in a block it is.
     pub(super) mark_at: usize,
+    /// The number behind the mark of the first block of a stretch is so many times that of its blocks.
+    pub(super) stretch_unit: u32,
     /// Bytes of a block of each class.
     pub(super) block_bytes: Vec<u64>,
 }
@@ -136,6 +138,7 @@ impl HeapMap {
             entry_large: words[33] as u32,
             mark: words[34] as u32,
             mark_at: words[35] as usize,
+            stretch_unit: words[36] as u32,
             block_bytes: block_bytes.unwrap_or_default().to_vec(),
         })
     }

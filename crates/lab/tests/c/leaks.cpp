@@ -10,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -236,6 +237,29 @@ void freed() {
     memset(blocks, 0, sizeof blocks);
 }
 
+constexpr int FOR_IDLE = 4000;
+void *freed_by_another[FOR_IDLE];
+
+void *allocate_and_sleep(void *) {
+    for (void *&each : freed_by_another) each = block(240);
+    pthread_barrier_wait(&barrier);
+    pause();
+    return nullptr;
+}
+
+// What is freed of a thread that does nothing more waits for it, without memory. Two blocks between the others are lost.
+void freed_for_an_idle_thread() {
+    pthread_t thread;
+    pthread_barrier_init(&barrier, nullptr, 2);
+    pthread_create(&thread, nullptr, allocate_and_sleep, nullptr);
+    pthread_barrier_wait(&barrier);
+    for (int at = 0; at < FOR_IDLE; at++) {
+        if (at != 2000 && at != 3000) free(freed_by_another[at]);
+        freed_by_another[at] = nullptr;
+    }
+    malloc_trim(0);
+}
+
 void in_register() {
     void *made = block(64);
 #if defined(__x86_64__)
@@ -310,6 +334,7 @@ const Case CASES[] = {
     {"on_stack", on_stack},
     {"on_stack_of_a_thread", on_stack_of_a_thread},
     {"freed", freed},
+    {"freed_for_an_idle_thread", freed_for_an_idle_thread},
     {"in_register", in_register},
     {"in_a_copy", in_a_copy},
     {"killed", killed},
