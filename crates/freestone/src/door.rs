@@ -8,7 +8,7 @@
 //! | the C interface | [`allocate`], [`free`] and their like, inlined into the C functions |
 //! | the library of checked memory functions | [`checked_range`], [`check_access`], through the C interface |
 //! | fuzz targets | [`Instance`]: an allocator of its own, over a fake operating system |
-//! | the lab | [`live`] and [`profile_page`], to read and ask another process |
+//! | the lab | [`live`] and [`profile_page`], to read and ask another process; [`is_free_by_trailer`], of blocks in one |
 //! | tools | [`Settings`], [`find`] and [`key`], to try values of options without setting them |
 //!
 //! Layer: above `api`.
@@ -36,6 +36,7 @@ pub use crate::check::Broken;
 pub use crate::config::{Settings, find, key};
 pub use crate::misuse::{Access, judge_families};
 pub use crate::span::family::Family;
+pub use crate::span::trailer::is_free_by_trailer;
 pub use crate::thread::watched::request::Claim;
 
 /// The page of statistics that a process keeps with the option `live`.

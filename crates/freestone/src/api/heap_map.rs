@@ -10,12 +10,14 @@
 //!  small   its span's record has the kind `kind_small`, and its entry in the page map is not 0: it is no run taken ahead; the bit of its OS page
 //!          in `fresh` is clear, and its bit in the bitmap; and the 32 bits at `mark_offset` in it are not `mark`: it is in no bin, in no buffer
 //!          and not in transit. If the 32 bits behind a mark are positive and a multiple of `stretch_unit`, they are so many times a number of
-//!          blocks, which lie beside each other from the marked one on and are in transit: nothing is known of the others' contents
+//!          blocks, which lie beside each other from the marked one on and are in transit: nothing is known of the others' contents.
+//!          In a span whose record says at `watched` that it is a watched heap's, what the block's trailer says holds instead of marks:
+//!          it is in no quarantine and no magazine either. Trailers are mixed with the two words at `secret` (`span::trailer::is_free_by_trailer`)
 //!  large   its record has the kind `kind_large`, and its entry in the page map is `entry_large`: it is in no cache
 //! ```
 //!
-//! This is exact while hardening is at its default: with hardening off, free blocks have no marks, and above the default, blocks wait in
-//! quarantines. `docs/decisions/0031-the-heap-is-read-from-outside.md` has the reasons.
+//! This is exact while the process's hardening is at its default, whatever the level of explicit heaps. With hardening off, free blocks have no marks; in
+//! processes above the default it was not tried. `docs/decisions/0031-the-heap-is-read-from-outside.md` has the reasons.
 //!
 //! Of the blocks that the heap profile has sampled, the stack is known, too: an entry in the table of live samples has the address of the block and the
 //! number of its stack, and an entry in the table of stacks where its return addresses are.
@@ -36,8 +38,8 @@ use freestone_os::Os;
 /// How the map begins: found by chance in no program.
 pub const MAGIC: [u64; 2] = [0x6672_6565_7374_6f6e, 0xb5c1_93d7_2e64_8af9];
 
-/// The version of the fields; another one is another order.
-pub const VERSION: u64 = 2;
+/// The version of the fields and of trailers; another one is another order, or another trailer.
+pub const VERSION: u64 = 3;
 
 /// See the module header. What is no atomic never changes.
 #[derive(Debug)]
@@ -56,6 +58,8 @@ pub(super) struct HeapMap {
     os_page_bytes: AtomicU64,
     /// The level of hardening, as its place among the words of the option.
     harden: AtomicU64,
+    /// Where the secret of watched heaps is.
+    secret: AtomicU64,
     /// Where the address of the heap profile's tables is.
     profile: AtomicU64,
     /// Where its tables are from there, and its entries in them.
@@ -65,7 +69,7 @@ pub(super) struct HeapMap {
 }
 
 /// The number of constants, and behind them the number of classes.
-const N_CONSTANTS: usize = 14;
+const N_CONSTANTS: usize = 15;
 
 /// The number of constants of the heap profile.
 const N_PROFILE: usize = 12;
@@ -80,6 +84,7 @@ static HEAP_MAP: HeapMap = HeapMap {
     tables: [const { AtomicU64::new(0) }; 4],
     os_page_bytes: AtomicU64::new(0),
     harden: AtomicU64::new(0),
+    secret: AtomicU64::new(0),
     profile: AtomicU64::new(0),
     profile_places: profile_places(),
     constants: [
@@ -90,6 +95,7 @@ static HEAP_MAP: HeapMap = HeapMap {
         offset_of!(Span, fresh) as u64,
         offset_of!(Span, kind) as u64,
         offset_of!(Span, class) as u64,
+        offset_of!(Span, is_watched) as u64,
         Kind::Small as u64,
         Kind::Large as u64,
         Entry::LARGE.bits() as u64,
@@ -136,6 +142,7 @@ pub(super) fn publish<O: Os>(shared: &Shared<O>) {
     HEAP_MAP.tables.iter().zip(tables).for_each(|(word, address)| store(word, address));
     store(&HEAP_MAP.n_pages, layout.n_pages);
     store(&HEAP_MAP.os_page_bytes, shared.os().os_page_bytes());
+    store(&HEAP_MAP.secret, (&raw const shared.secret).addr());
     store(&HEAP_MAP.profile, shared.profile.place_of_tables().addr());
     store(&HEAP_MAP.harden, shared.settings().harden() as usize);
     store(&HEAP_MAP.base, layout.base.addr());

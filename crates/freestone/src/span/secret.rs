@@ -3,8 +3,9 @@
 use freestone_base::sync::{AtomicBool, AtomicU64, Ordering};
 
 /// What canaries and trailers are made of: two numbers that the program does not know. All heaps that share the same parts have the same; each
-/// watched heap has a copy beside what else its paths read.
+/// watched heap has a copy beside what else its paths read. A tracer reads the two numbers (`api::heap_map`).
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Secret {
     mask: AtomicU64,
     factor: AtomicU64,
@@ -24,7 +25,12 @@ pub(crate) struct Words {
 impl Secret {
     /// Not drawn yet.
     pub(crate) const fn new() -> Self {
-        Self { mask: AtomicU64::new(0), factor: AtomicU64::new(0), erases: AtomicBool::new(false) }
+        Self::of([0, 0])
+    }
+
+    /// The one with these numbers.
+    pub(crate) const fn of([mask, factor]: [u64; 2]) -> Self {
+        Self { mask: AtomicU64::new(mask), factor: AtomicU64::new(factor), erases: AtomicBool::new(false) }
     }
 
     /// Makes random numbers the secret unless there is one.

@@ -18,6 +18,7 @@
 
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX};
 use crate::span::family::Family;
+use crate::span::secret::Secret;
 use crate::span::{canary, fill};
 
 /// Bytes of a trailer.
@@ -203,6 +204,13 @@ impl Fields {
     pub(crate) fn align_log2(self) -> u32 {
         (self.bits & ALIGN) >> ALIGN_AT
     }
+}
+
+/// Whether the trailer of a block of another process says that it is free: the secret there, the block's address there, and its contents.
+#[must_use]
+pub fn is_free_by_trailer(secret: [u64; 2], start: u64, contents: &[u8]) -> bool {
+    let word = Secret::of(secret).words(start as usize).trailer;
+    contents.last_chunk().is_some_and(|trailer| Fields::decode_free(u32::from_ne_bytes(*trailer), word).is_some())
 }
 
 #[cfg(test)]

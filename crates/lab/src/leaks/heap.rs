@@ -7,6 +7,7 @@
 use crate::leaks::heap_map::HeapMap;
 use crate::leaks::memory::{Memory, words_in};
 use anyhow::{Context, Result};
+use freestone::door::is_free_by_trailer;
 
 /// Records that are read at once.
 const RECORDS_AT_ONCE: u64 = 4096;
@@ -129,8 +130,7 @@ impl Heap {
         let first_block = self.runs.last().map_or(0, |run| run.first_block + run.n_blocks);
         let run = Run { start, block_bytes, n_blocks: bytes / block_bytes, first_block };
         if kind == map.kind_small {
-            let fresh = u64::from(number(record, map.fresh_at)) | u64::from(number(record, map.fresh_at + 4)) << 32;
-            add_small(memory, map, &run, (page, fresh, bytes), live);
+            add_small(memory, map, &run, (page, bytes, record), live);
         } else if entry == map.entry_large.to_ne_bytes() {
             live.push(first_block);
         }
@@ -175,8 +175,9 @@ impl Heap {
 }
 
 /// The blocks of a span that are the program's: carved, not free in the bitmap, without the mark of a free block, and in no stretch of blocks of which the
-/// first has it.
-fn add_small(memory: &Memory, map: &HeapMap, run: &Run, (page, fresh, bytes): (u64, u64, u64), live: &mut Vec<u64>) {
+/// first has it. In a watched span the trailer says it instead of a mark.
+fn add_small(memory: &Memory, map: &HeapMap, run: &Run, (page, bytes, record): (u64, u64, &[u8]), live: &mut Vec<u64>) {
+    let fresh = u64::from(number(record, map.fresh_at)) | u64::from(number(record, map.fresh_at + 4)) << 32;
     let unit = map.os_page_bytes.max(bytes / 64);
     let bitmap = memory.bytes(map.bitmaps + page * map.bitmap_bytes, run.n_blocks.div_ceil(64) as usize * 8);
     // A bitmap that was never written to may not be readable, and then no block is free in it.
@@ -188,27 +189,34 @@ fn add_small(memory: &Memory, map: &HeapMap, run: &Run, (page, fresh, bytes): (u
         return;
     }
     let contents = memory.bytes(run.start, bytes as usize);
-    let mut marked_below = 0;
+    let is_watched = record[map.watched_at] != 0;
+    let secret = [map.secret, map.secret + 8].map(|at| memory.word(at).unwrap_or(0));
+    let mut free_below = 0;
     for index in out {
-        let marked = contents.get((index * run.block_bytes) as usize + map.mark_at..).map_or(1, |at| n_marked(at, map));
-        marked_below = marked_below.max(index + marked);
-        if index >= marked_below {
+        let at = index * run.block_bytes;
+        let n_free = match contents.get(at as usize..(at + run.block_bytes) as usize) {
+            None => 1,
+            Some(block) if is_watched => u64::from(is_free_by_trailer(secret, run.start + at, block)),
+            Some(block) => n_marked(block, map),
+        };
+        free_below = free_below.max(index + n_free);
+        if index >= free_below {
             live.push(run.first_block + index);
         }
     }
 }
 
-/// How many blocks beside each other, from one on, the bytes at the place of its mark say are free.
-fn n_marked(at_mark: &[u8], map: &HeapMap) -> u64 {
-    if number(at_mark, 0) != map.mark {
+/// How many blocks beside each other are free, from one on, as its mark says.
+fn n_marked(block: &[u8], map: &HeapMap) -> u64 {
+    if number(block, map.mark_at) != map.mark {
         return 0;
     }
-    let place = number(at_mark, 4);
+    let place = number(block, map.mark_at + 4);
     let is_stretch = place as i32 > 0 && place.is_multiple_of(map.stretch_unit);
     if is_stretch { u64::from(place / map.stretch_unit) } else { 1 }
 }
 
-/// The 32-bit number at a place in a record.
-fn number(record: &[u8], at: usize) -> u32 {
-    record.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
+/// The 32-bit number at a place in a record or block.
+fn number(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
 }

@@ -9,7 +9,7 @@ use freestone::door::{HEAP_MAP_MAGIC, HEAP_MAP_VERSION};
 const DEFAULT_HARDENING: u64 = 1;
 
 /// Words before the sizes of blocks.
-const HEADER_WORDS: usize = 38;
+const HEADER_WORDS: usize = 40;
 
 /// More size classes than any version has.
 const MOST_CLASSES: u64 = 256;
@@ -31,6 +31,8 @@ pub(super) struct HeapMap {
     pub(super) page_map: u64,
     /// One past the last address of pages and metadata.
     pub(super) end: u64,
+    /// Where the secret of watched heaps is.
+    pub(super) secret: u64,
     /// Where the address of the tables of the heap profile is, and the places in them, as the library states them.
     pub(super) profile: u64,
     /// See [`HeapMap::profile`].
@@ -51,6 +53,8 @@ pub(super) struct HeapMap {
     pub(super) kind_at: usize,
     /// Its class.
     pub(super) class_at: usize,
+    /// Whether it is a watched heap's.
+    pub(super) watched_at: usize,
     /// The kind of spans of small blocks.
     pub(super) kind_small: u8,
     /// The kind of large blocks.
@@ -110,9 +114,7 @@ impl HeapMap {
         let base = words[3];
         let harden = words[10];
         if base != 0 && harden != DEFAULT_HARDENING {
-            bail!(
-                "leaks are found only at harden=default: at other levels the heap does not tell free blocks from live ones"
-            );
+            bail!("leaks are found only at harden=default of the process; explicit heaps may be hardened more");
         }
         let n_classes = words[HEADER_WORDS - 1];
         let block_bytes = words.get(HEADER_WORDS..HEADER_WORDS + n_classes.min(MOST_CLASSES) as usize);
@@ -123,22 +125,24 @@ impl HeapMap {
             bitmaps: words[6],
             page_map: words[7],
             end: words[8],
-            profile: words[11],
-            profile_places: words[12..24].to_vec(),
+            secret: words[11],
+            profile: words[12],
+            profile_places: words[13..25].to_vec(),
             os_page_bytes: words[9],
-            page_bytes: words[24],
-            record_bytes: words[25],
-            bitmap_bytes: words[26],
-            pages_at: words[27] as usize,
-            fresh_at: words[28] as usize,
-            kind_at: words[29] as usize,
-            class_at: words[30] as usize,
-            kind_small: words[31] as u8,
-            kind_large: words[32] as u8,
-            entry_large: words[33] as u32,
-            mark: words[34] as u32,
-            mark_at: words[35] as usize,
-            stretch_unit: words[36] as u32,
+            page_bytes: words[25],
+            record_bytes: words[26],
+            bitmap_bytes: words[27],
+            pages_at: words[28] as usize,
+            fresh_at: words[29] as usize,
+            kind_at: words[30] as usize,
+            class_at: words[31] as usize,
+            watched_at: words[32] as usize,
+            kind_small: words[33] as u8,
+            kind_large: words[34] as u8,
+            entry_large: words[35] as u32,
+            mark: words[36] as u32,
+            mark_at: words[37] as usize,
+            stretch_unit: words[38] as u32,
             block_bytes: block_bytes.unwrap_or_default().to_vec(),
         })
     }

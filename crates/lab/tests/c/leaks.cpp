@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include <dlfcn.h>
+#include <freestone.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -277,6 +279,47 @@ void in_a_copy() {
     usleep(1000);
 }
 
+template <typename Function> Function *of_library(Function *, const char *name) {
+    return reinterpret_cast<Function *>(dlsym(RTLD_DEFAULT, name));
+}
+#define OF_LIBRARY(function) of_library(static_cast<decltype(&function)>(nullptr), #function)
+
+freestone_heap_t *hardened;
+void *kept_in_hardened[1000];
+
+void *free_half(void *) {
+    auto *free_in_heap = OF_LIBRARY(freestone_heap_free);
+    for (int at = 0; at < 1000; at += 2) free_in_heap(hardened, kept_in_hardened[at]);
+    return nullptr;
+}
+
+// Freed blocks wait in the heap, also those that another thread frees and those that grew. Lost are a small block, one that it refers to, and a
+// large one.
+void in_a_hardened_heap() {
+    freestone_heap_shape_t shape = {};
+    shape.size = sizeof shape;
+    shape.harden = "checks";
+    hardened = OF_LIBRARY(freestone_heap_new_with)(&shape, nullptr);
+    auto *allocate = OF_LIBRARY(freestone_heap_malloc);
+    auto *resize = OF_LIBRARY(freestone_heap_realloc);
+    auto *free_in_heap = OF_LIBRARY(freestone_heap_free);
+    for (int at = 0; at < 1000; at++) kept_in_hardened[at] = allocate(hardened, 16 + at % 50 * 100);
+    auto **outer = static_cast<void **>(allocate(hardened, 100));
+    *outer = allocate(hardened, 200);
+    outer = nullptr;
+    seen = allocate(hardened, 200000);
+    seen = nullptr;
+    free_in_heap(hardened, allocate(hardened, 300000));
+    pthread_t thread;
+    pthread_create(&thread, nullptr, free_half, nullptr);
+    pthread_join(thread, nullptr);
+    for (int at = 0; at < 1000; at++) {
+        void *&each = kept_in_hardened[at];
+        if (at % 4 == 1) free_in_heap(hardened, each);
+        each = at % 4 == 3 ? resize(hardened, each, 6000) : nullptr;
+    }
+}
+
 // Overwrites what the functions before have left on the stack.
 __attribute__((noinline)) void clear_stack() {
     char room[1 << 16];
@@ -339,6 +382,7 @@ const Case CASES[] = {
     {"in_a_copy", in_a_copy},
     {"killed", killed},
     {"living", living},
+    {"in_a_hardened_heap", in_a_hardened_heap},
 };
 
 } // namespace

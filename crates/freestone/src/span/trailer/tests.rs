@@ -42,6 +42,20 @@ fn what_is_written_into_a_trailer_is_read_from_it() {
 }
 
 #[test]
+fn who_knows_the_secret_reads_from_a_block_of_another_process_whether_it_is_free() {
+    let (secret, start) = ([0x0123_4567_89ab_cdef, 0x8edc_ba98_7654_3211], 0x7f12_3400_0040);
+    let word = Secret::of(secret).words(start).trailer;
+    for (state, is_free) in [(State::Fresh, true), (State::Freed, true), (State::Live(Family::C), false)] {
+        let mut block = [0; 64];
+        let trailer = Fields::of(Trailer { state, size: 0, align_log2: 0 }).encode(word);
+        block[60..].copy_from_slice(&trailer.to_ne_bytes());
+        assert_eq!(is_free_by_trailer(secret, start as u64, &block), is_free, "{state:?}");
+        assert!(!is_free_by_trailer(secret, start as u64 + 64, &block), "of another block");
+    }
+    assert!(!is_free_by_trailer(secret, start as u64, &[0; 2]));
+}
+
+#[test]
 fn few_of_the_numbers_that_are_no_trailer_pass_for_one() {
     let numbers = || (0..1 << 16).step_by(if cfg!(miri) { 257 } else { 1 }).map(|n: u32| n.wrapping_mul(0x9E37_79B9));
     let passed = numbers().filter(|&stored| decode(stored).is_some()).count();
