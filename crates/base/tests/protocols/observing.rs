@@ -103,7 +103,7 @@ fn one_thread_at_a_time_writes_the_page_of_statistics() {
     is_exclusive(stated::PAGE_WRITER_TAKES.ordering(), stated::PAGE_WRITER_LEAVES.ordering());
 }
 
-const FREED: u32 = 1;
+const NONE: u32 = 0;
 const TAKEN: u32 = u32::MAX;
 
 /// An entry of the table of live samples: the block's address, and the stack that it was sampled with, the address times ten.
@@ -114,9 +114,9 @@ struct Entry {
 
 impl Entry {
     fn insert(&self, address: u32) -> bool {
-        let found = self.address.load(Ordering::Relaxed);
         let (taken, entered) = (stated::SAMPLE_PLACE_TAKEN.ordering(), stated::SAMPLE_ENTERED.ordering());
-        let is_taken = found <= FREED && self.address.compare_exchange(found, TAKEN, taken, Ordering::Relaxed).is_ok();
+        let is_taken = self.address.load(Ordering::Relaxed) == NONE
+            && self.address.compare_exchange(NONE, TAKEN, taken, Ordering::Relaxed).is_ok();
         if is_taken {
             // SAFETY: this thread took the entry, and no other reads it before it has an address.
             self.stack.with_mut(|stack| unsafe { *stack = address * 10 });
@@ -130,7 +130,7 @@ impl Entry {
             // SAFETY: entered before the address was, and not written again before the address is removed.
             assert_eq!(self.stack.with(|stack| unsafe { *stack }), address * 10);
             let removed = stated::SAMPLE_REMOVED.ordering();
-            assert!(self.address.compare_exchange(address, FREED, removed, Ordering::Relaxed).is_ok());
+            assert!(self.address.compare_exchange(address, NONE, removed, Ordering::Relaxed).is_ok());
         }
     }
 }

@@ -1,12 +1,12 @@
 //! The samples that are live: from a block's address to its stack and what it stands for.
 //!
 //! ```text
-//!  entry   address   0: never used; 1: its sample was freed
+//!  entry   address   0: no sample is in it
 //!          stack, weight
 //! ```
 //!
-//! An address is looked for from the entry of its hash on, up to one that was never used. A new sample takes the first entry on its way that no sample is
-//! in, so it is found there.
+//! An address is looked for from the entry of its hash on. A new sample takes the first entry on its way that no sample is in, and the table remembers the
+//! longest way that any took: so many entries are looked at for an address that is not there, however many samples came and went.
 //!
 //! Threads: any, without a lock. A block's address is entered before the program gets the block, and removed before the block can be handed out
 //! again: so no two threads enter or remove one address at the same time. Zero is an empty table.
@@ -22,8 +22,8 @@ pub(crate) const N_SAMPLES: usize = 1 << 17;
 /// No more are live, so that an entry is found soon.
 const SAMPLES_MOST: usize = N_SAMPLES / 4 * 3;
 
-const NEVER_USED: usize = 0;
-const FREED: usize = 1;
+/// The address in an entry that no sample is in.
+const NONE: usize = 0;
 
 /// A sample: its stack, and what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,8 @@ pub(crate) const PLACES: [usize; 5] = [
 pub(crate) struct LiveTable {
     entries: [LiveEntry; N_SAMPLES],
     len: AtomicUsize,
+    /// Entries on the longest way that a sample took. Stored before the sample's address.
+    reach: AtomicUsize,
 }
 
 impl LiveTable {
@@ -71,12 +73,14 @@ impl LiveTable {
         if !self.has_room() {
             return false;
         }
-        for entry in self.from(address) {
-            let found = entry.address.load(Ordering::Relaxed);
+        for (before, entry) in self.from(address).enumerate() {
             // The entry is taken with an address that is none, so that who looks for this one sees all of it or nothing.
-            if found <= FREED
-                && entry.address.compare_exchange(found, usize::MAX, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            if entry.address.load(Ordering::Relaxed) == NONE
+                && entry.address.compare_exchange(NONE, usize::MAX, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
+                if before >= self.reach.load(Ordering::Relaxed) {
+                    self.reach.fetch_max(before + 1, Ordering::Relaxed);
+                }
                 entry.stack.store(stack.into(), Ordering::Relaxed);
                 entry.blocks.store(weight.blocks, Ordering::Relaxed);
                 entry.bytes.store(weight.bytes, Ordering::Relaxed);
@@ -90,31 +94,25 @@ impl LiveTable {
 
     /// Removes the sample at `address`, if there is one. Returns it.
     pub(crate) fn remove(&self, address: usize) -> Option<Sample> {
-        for entry in self.from(address) {
-            match entry.address.load(Ordering::Acquire) {
-                NEVER_USED => return None,
-                found if found == address => {
-                    let stack = entry.stack.load(Ordering::Relaxed) as StackIndex;
-                    let weight = Weight {
-                        blocks: entry.blocks.load(Ordering::Relaxed),
-                        bytes: entry.bytes.load(Ordering::Relaxed),
-                    };
-                    // A program that frees a block twice at once gets here twice.
-                    entry.address.compare_exchange(address, FREED, Ordering::Release, Ordering::Relaxed).ok()?;
-                    self.len.fetch_sub(1, Ordering::Relaxed);
-                    return Some(Sample { stack, weight });
-                }
-                _ => {}
-            }
-        }
-        None
+        let entry = self.within_reach(address).find(|entry| entry.address.load(Ordering::Acquire) == address)?;
+        let stack = entry.stack.load(Ordering::Relaxed) as StackIndex;
+        let weight =
+            Weight { blocks: entry.blocks.load(Ordering::Relaxed), bytes: entry.bytes.load(Ordering::Relaxed) };
+        // A program that frees a block twice at once gets here twice.
+        entry.address.compare_exchange(address, NONE, Ordering::Release, Ordering::Relaxed).ok()?;
+        self.len.fetch_sub(1, Ordering::Relaxed);
+        Some(Sample { stack, weight })
+    }
+
+    /// The entries that an address may be in.
+    fn within_reach(&self, address: usize) -> impl Iterator<Item = &LiveEntry> {
+        self.from(address).take(self.reach.load(Ordering::Relaxed))
     }
 
     /// The entries from that of an address's hash on, all of them once.
     fn from(&self, address: usize) -> impl Iterator<Item = &LiveEntry> {
-        let hash = (address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
-        let (before, behind) = self.entries.split_at(hash as usize % N_SAMPLES);
-        behind.iter().chain(before)
+        let hash = ((address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
+        (0..N_SAMPLES).map(move |step| &self.entries[hash.wrapping_add(step) % N_SAMPLES])
     }
 }
 

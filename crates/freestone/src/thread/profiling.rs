@@ -96,6 +96,8 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     let at = Registers::here();
     let own_stack = &own.heap().profile_countdowns().own_stack;
     let hash = at.and_then(|at| Stack::<FRAMES_MOST>::known_hash(&at, own_stack));
+    // First of all: a block that is not recorded would be looked for when it is freed.
+    let stack = hash.and_then(|hash| profile.find_stack(hash)).or_else(|| add_stack(own, at))?;
     let Some(entered) = enter(own.shared()) else {
         profile.count_dropped();
         return None;
@@ -111,9 +113,7 @@ fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<N
     heap.bins().uncount_alloc(class);
     drop(entered);
     own.bins().count_single_alloc(class);
-    if let Some(stack) = hash.and_then(|hash| profile.find_stack(hash)).or_else(|| add_stack(own, at)) {
-        profile.record_small(block.start.addr(), stack, class);
-    }
+    profile.record_small(block.start.addr(), stack, class);
     Some(block)
 }
 

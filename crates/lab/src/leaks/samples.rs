@@ -47,8 +47,8 @@ impl Samples {
         let live = memory.bytes(tables + live_at + samples_at, (n_samples * sample_bytes) as usize);
         for sample in live.chunks_exact(sample_bytes as usize) {
             let word = |at: u64| sample.get(at as usize..).and_then(|rest| words_in(rest).next()).unwrap_or(0);
-            // 0 and 1 say that an entry was never used, or is not used any more.
-            if word(address_at) > 1 {
+            // 0 says that no sample is in the entry.
+            if word(address_at) != 0 {
                 samples.stack_of.insert(word(address_at), word(stack_at));
             }
         }

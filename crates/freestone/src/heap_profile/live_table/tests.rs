@@ -54,3 +54,16 @@ fn entries_are_used_again_and_again() {
     }
     assert_eq!(table.len(), 0);
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "takes 400,000 samples")]
+fn an_address_that_is_not_there_is_looked_for_in_few_entries_however_many_samples_came_and_went() {
+    let table = empty();
+    for round in 0..4 {
+        let address = |n: usize| (1 << 20) * (1 + round) + 48 * n;
+        (0..SAMPLES_MOST).for_each(|n| assert!(table.insert(address(n), NOTHING)));
+        assert!((0..SAMPLES_MOST).all(|n| table.remove(address(n)) == Some(NOTHING)));
+    }
+    let n_looked_at = table.within_reach(16).count();
+    assert!(table.remove(16).is_none() && n_looked_at < 1000, "{n_looked_at}");
+}

@@ -218,6 +218,19 @@ fn a_sample_that_is_due_while_the_heap_of_samples_is_busy_is_lost_and_counted() 
     world.check().unwrap();
 }
 
+#[test]
+#[cfg_attr(miri, ignore = "fills the table of stacks")]
+fn where_no_other_stack_has_room_an_allocation_gets_an_ordinary_block_and_its_sample_is_lost_and_counted() {
+    let world = world(1, "default", 3);
+    let (heap, profile) = (world.heap(), &world.shared.profile);
+    assert!((1..100_000).any(|n| profile.add_stack(&[n], None).is_none()), "the table is full");
+    let block = allocate(heap, 100);
+    assert!(!is_sampled_block(&world, block));
+    assert_eq!((profile.n_dropped(), estimates(&world)), (2, (0.0, 0.0)));
+    free(heap, block);
+    world.check().unwrap();
+}
+
 /// As the hot paths allocate: what the bin has is not looked at.
 fn allocate_hot(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
     let block = heap.bins().pop(crate::size_class::class_of(size));
