@@ -236,17 +236,14 @@ impl GuardedPool {
         (slot.state() != State::Vacant).then(|| slot.history())
     }
 
-    /// What an access to a closed address was; `None` if it is in no slot that was used, nor beside one.
+    /// What an access to a closed address was; `None` if it is in no slot that was used, nor in the next.
     pub(crate) fn judge(&self, at: usize, touch: Touch) -> Option<Crime> {
-        let is_used = |slot: &&Slot| slot.state() != State::Vacant;
+        let used = |index: usize| self.slots().get(index).filter(|slot| slot.state() != State::Vacant);
         let slot = match self.spot(at)? {
             Spot::Records => return None,
-            Spot::Slot(index) => self.slots().get(index).filter(is_used)?,
-            Spot::Between(index) => {
-                let before = index.checked_sub(1).and_then(|before| self.slots().get(before)).filter(is_used);
-                let behind = self.slots().get(index).filter(is_used);
-                nearer(at, before, behind)?
-            }
+            // Slots are used in turn at first: behind one that was never used, none was.
+            Spot::Slot(index) => used(index).or_else(|| used(index.wrapping_sub(1)))?,
+            Spot::Between(index) => nearer(at, used(index.wrapping_sub(1)), used(index))?,
         };
         let block = slot.block();
         let (block_bytes, size) = (block_bytes(block.class), block.size);

@@ -107,7 +107,15 @@ fn a_fault_is_judged_by_the_block_that_is_nearest_and_its_state() {
     let used = Misuse::FreedBlock { block_bytes: 32, size: Some(32), offset: 4, touch: Touch::Read };
     assert_eq!(judge(first + 4), Some((used, first)));
     let far = allocate(&pool, 32, true);
-    assert_eq!(judge(far + 40 + GuardedPool::geometry().page()), None, "a slot that was never used");
+    let (page, slot_bytes) = (GuardedPool::geometry().page(), GuardedPool::geometry().slot_bytes());
+    for offset in [32 + page - 1, 32 + page, 32 + page + slot_bytes - 1] {
+        assert_eq!(
+            judge(far + offset),
+            Some((out(offset as isize), far)),
+            "up to the end of a slot that was never used"
+        );
+    }
+    assert_eq!(judge(far + 32 + 2 * page + slot_bytes), None, "the slot behind that");
     assert_eq!(judge(0), None);
     assert_eq!(
         pool.judge(pool.start.load(Ordering::Relaxed), Touch::Read).map(|crime| crime.block),
