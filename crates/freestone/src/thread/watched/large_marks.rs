@@ -84,15 +84,17 @@ pub(crate) fn examine<O: Os>(own: Own<'_, O>, page: PageIndex, claim: Claim) -> 
     asked
 }
 
-/// What was written behind the `size` bytes that were asked for.
+/// What was written behind the `size` bytes that were asked for. Writes the canary again: a crime is reported once.
 fn overflow<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize) -> Option<Misuse> {
     let start = own.layout().page_start(page);
     // SAFETY: the page starts a large block, so it has a record.
     let block_bytes = unsafe { own.shared().pages.span(page) }.n_pages().to_bytes().0;
     let range = canary::range(size, block_bytes);
-    // SAFETY: the canary lies in the run of the block, and the program has no business to write it.
-    let canary = unsafe { slice::from_raw_parts(start.wrapping_add(range.start), range.len()) };
-    let offset = size + canary::damage(canary, own.shared().secret.words(start.addr()).canary)?;
+    // SAFETY: the canary lies in the run of the block, and is not the program's.
+    let canary = unsafe { slice::from_raw_parts_mut(start.wrapping_add(range.start), range.len()) };
+    let expected = own.shared().secret.words(start.addr()).canary;
+    let offset = size + canary::damage(canary, expected)?;
+    canary::write(canary, expected);
     Some(Misuse::Overflow { block_bytes, size: Some(size), offset })
 }
 

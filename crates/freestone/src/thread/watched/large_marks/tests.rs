@@ -1,6 +1,6 @@
 use super::*;
 use crate::misuse::seen;
-use crate::testing::{World, fill, free};
+use crate::testing::{World, fill, free, reallocate};
 use crate::thread::upkeep;
 use crate::thread::watched::request::Request;
 use std::vec;
@@ -75,6 +75,29 @@ fn a_write_to_a_freed_large_block_is_seen_at_its_ends_and_behind_them() {
     }
     for at in [size, size + 15] {
         assert_eq!(seen_of("checks", size, at), [(Some(size), at)]);
+    }
+}
+
+#[test]
+fn an_overflow_of_a_large_block_is_reported_once_until_its_memory_is_reused_or_it_moves() {
+    let overflow = |block: *mut u8| {
+        write(block, 100_001, 0x41);
+        move |what: Misuse, address: usize| {
+            matches!(what, Misuse::Overflow { offset: 100_001, .. }) && address == block.addr()
+        }
+    };
+    for resized in [None, Some(400_000), Some(100)] {
+        let world = world("checks");
+        let heap = world.heap();
+        let block = heap.allocate(100_001, 1).start;
+        let is_overflow = overflow(block);
+        match resized {
+            None => free(heap, block),
+            Some(size) => free(heap, reallocate(heap, block, size)),
+        }
+        upkeep::flush_all(heap);
+        let crimes = seen::take();
+        assert!(matches!(crimes[..], [(what, address)] if is_overflow(what, address)), "{resized:?}: {crimes:?}");
     }
 }
 
