@@ -100,6 +100,20 @@ fn double_and_interior_frees_are_reported_with_what_is_known() {
 }
 
 #[test]
+fn mismatched_frees_of_guarded_blocks_are_reported_from_checks_on() {
+    for way in WAYS {
+        let program = Program::new("guarded.c", way);
+        for (level, signal) in [("default", None), ("checks", Some(SIGABRT)), ("full", Some(SIGABRT))] {
+            let output = run(&program, &["free_as_larger"], &[("FREESTONE_HARDEN", level)]);
+            let said = text(&output);
+            assert_eq!(output.status.signal(), signal, "{way:?} {level}: {said}");
+            let is_named = said.contains(" (100 bytes requested), freed as 200 bytes") && said.contains(ALLOCATED);
+            assert_eq!(is_named, signal.is_some(), "{way:?} {level}: {said}");
+        }
+    }
+}
+
+#[test]
 fn the_stacks_lead_to_the_functions_that_used_freed_and_allocated_the_block() {
     if harness::foreign_target().is_some() || !harness::installed("addr2line") {
         return;

@@ -15,6 +15,7 @@ use crate::thread::explicit::ExplicitHeap;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
+use crate::thread::watched::request::Claim;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::Subject;
 use std::boxed::Box;
@@ -134,6 +135,12 @@ pub(crate) const LEVELS: [&str; 3] = ["default", "checks", "full"];
 pub(crate) fn free(heap: Own<'_, Fake>, block: *mut u8) {
     // SAFETY: the block is the test's, which does not use it again (see above).
     unsafe { heap.free(block) };
+}
+
+/// Frees a block of a world's heap, of which the program says something (see [`free`]).
+pub(crate) fn free_as(heap: Own<'_, Fake>, block: *mut u8, claim: Claim) {
+    // SAFETY: the block is the test's, which does not use it again (see `free`).
+    unsafe { heap.free_as(block, claim) };
 }
 
 /// Makes a block of a world's heap hold `bytes` (see [`free`]).

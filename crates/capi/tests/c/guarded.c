@@ -241,6 +241,9 @@ int main(int argc, char **argv) {
         allocate_it(100);
         free_it();
         free_it();
+    } else if (!strcmp(what, "free_as_larger")) {
+        allocate_it(100);
+        free_sized(block, 200);
     } else if (!strcmp(what, "interior_free")) {
         allocate_it(100);
         free(HIDE(block) + 32);

@@ -55,7 +55,7 @@ pub fn check_access(address: usize, bytes: usize, access: impl FnOnce() -> Acces
 pub(super) fn live_size(address: usize) -> Option<usize> {
     let shared = &PROCESS.shared;
     if shared.guarded.contains(address) {
-        return shared.guarded.size_of(address).ok();
+        return shared.guarded.block_at(address).ok().map(|block| block.size);
     }
     if shared.empty.contains(address) {
         return shared.empty.family_of(address).ok().map(|_| 0);

@@ -9,7 +9,7 @@
 //! were zero when they were mapped: an array of records. The open pages of a slot belong to the thread that owns the slot.
 
 use crate::guarded::geometry::{Geometry, N_SLOTS, Spot};
-use crate::guarded::slot::{Block, Slot, State};
+use crate::guarded::slot::{Block, Kind, Slot, State};
 use crate::guarded::vacant::Vacant;
 use crate::misuse::Misuse;
 use crate::misuse::crime::Touch;
@@ -38,8 +38,8 @@ pub(crate) struct Wanted {
     pub(crate) size: usize,
     /// A power of two.
     pub(crate) align: usize,
-    /// The size class.
-    pub(crate) class: usize,
+    /// Its class, alignment and family.
+    pub(crate) kind: Kind,
 }
 
 /// What came of a free.
@@ -130,7 +130,7 @@ impl GuardedPool {
         let index = self.take_slot()?;
         let start = self.start.load(Ordering::Relaxed) + geometry.slot(index);
         let from = geometry.place(wanted.size, align, at_end);
-        let block = Block { start: start + from, size: wanted.size, class: wanted.class };
+        let block = Block { start: start + from, size: wanted.size, kind: wanted.kind };
         let (pages, bytes) = Self::pages_of(&block);
         // SAFETY: the pages lie in the mapping, in a slot that this thread has just taken.
         if bytes > 0 && unsafe { closable::open(address::from_exposed(pages), bytes) }.is_err() {
@@ -195,7 +195,7 @@ impl GuardedPool {
             return Freed::No(wrong);
         }
         if !slot.change(State::Live, State::Ending) {
-            return Freed::No(Misuse::DoubleFree { block_bytes: block_bytes(block.class) });
+            return Freed::No(Misuse::DoubleFree { block_bytes: block_bytes(block.kind.class()) });
         }
         if let Some(written) = written_beside(&block) {
             slot.set_state(State::Live);
@@ -210,20 +210,21 @@ impl GuardedPool {
         slot.set_state(State::Freed);
         self.vacant.lock().put(index);
         self.open_bytes.fetch_sub(bytes, Ordering::Relaxed);
-        Freed::Yes { class: block.class, bytes }
+        Freed::Yes { class: block.kind.class(), bytes }
     }
 
-    /// The size of the live block that starts at `at`; what is wrong if there is none.
+    /// The live block that starts at `at`; what is wrong if there is none.
     ///
     /// # Errors
     /// What is wrong with the address.
-    pub(crate) fn size_of(&self, at: usize) -> Result<usize, Misuse> {
+    pub(crate) fn block_at(&self, at: usize) -> Result<Block, Misuse> {
         let Some((_, slot)) = self.slot_at(at) else { return Err(Misuse::Foreign) };
         let block = slot.block();
-        wrong_start(at, &block, slot.state()).map_or(Ok(block.size), Err)
+        wrong_start(at, &block, slot.state()).map_or(Ok(block), Err)
     }
 
-    fn slot_at(&self, at: usize) -> Option<(usize, &Slot)> {
+    /// The slot that an address is in, and its index.
+    pub(crate) fn slot_at(&self, at: usize) -> Option<(usize, &Slot)> {
         match self.spot(at)? {
             Spot::Slot(index) => self.slots().get(index).map(|slot| (index, slot)),
             Spot::Records | Spot::Between(_) => None,
@@ -246,7 +247,7 @@ impl GuardedPool {
             Spot::Between(index) => nearer(at, used(index.wrapping_sub(1)), used(index))?,
         };
         let block = slot.block();
-        let (block_bytes, size) = (block_bytes(block.class), block.size);
+        let (block_bytes, size) = (block_bytes(block.kind.class()), block.size);
         let offset = (at as isize).wrapping_sub(block.start as isize);
         let what = if slot.state() == State::Live {
             Misuse::BesideBlock { block_bytes, size: Some(size), offset, touch }
@@ -269,7 +270,7 @@ impl GuardedPool {
 
     /// The size class of each live block.
     pub(crate) fn live_classes(&self) -> impl Iterator<Item = usize> {
-        self.slots().iter().filter(|slot| slot.state() == State::Live).map(|slot| slot.block().class)
+        self.slots().iter().filter(|slot| slot.state() == State::Live).map(|slot| slot.block().kind.class())
     }
 
     /// Bytes of the pages that are open for live blocks.
@@ -295,7 +296,7 @@ impl GuardedPool {
 
 /// What is wrong with `at` as the start of a slot's live block.
 fn wrong_start(at: usize, block: &Block, state: State) -> Option<Misuse> {
-    let block_bytes = block_bytes(block.class);
+    let block_bytes = block_bytes(block.kind.class());
     match state {
         State::Vacant => Some(Misuse::Foreign),
         _ if at < block.start || at - block.start > block.size => Some(Misuse::Foreign),
@@ -328,7 +329,7 @@ fn written_beside(block: &Block) -> Option<Misuse> {
     })?;
     let offset = wrong as isize - block.start as isize;
     Some(Misuse::BesideBlock {
-        block_bytes: block_bytes(block.class),
+        block_bytes: block_bytes(block.kind.class()),
         size: Some(block.size),
         offset,
         touch: Touch::Write,

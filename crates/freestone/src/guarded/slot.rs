@@ -28,15 +28,41 @@ pub(crate) struct Block {
     pub(crate) start: usize,
     /// Bytes that the program asked for.
     pub(crate) size: usize,
-    /// The size class that it would have without a guard.
-    pub(crate) class: usize,
+    /// Its class, alignment and family.
+    pub(crate) kind: Kind,
+}
+
+/// What a block is besides its size, in a word: the class and, eight bits each, the logarithm of the alignment, and the family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kind(u32);
+
+impl Kind {
+    /// A block of this size class, of an alignment, a power of two, and of the functions of this number, below 256.
+    pub(crate) fn new(class: usize, align: usize, family: u32) -> Self {
+        Self(class as u32 | align.trailing_zeros() << 16 | family << 24)
+    }
+
+    /// The size class that the block would have without a guard.
+    pub(crate) fn class(self) -> usize {
+        (self.0 & 0xFFFF) as usize
+    }
+
+    /// Logarithm of the alignment.
+    pub(crate) fn align_log2(self) -> u32 {
+        self.0 >> 16 & 0xFF
+    }
+
+    /// The number of the functions that free it; 0 if any may.
+    pub(crate) fn family(self) -> u32 {
+        self.0 >> 24
+    }
 }
 
 /// See the module header. Zero is a vacant slot.
 pub(crate) struct Slot {
     state: AtomicU8,
     is_spent: AtomicBool,
-    class: AtomicU32,
+    kind: AtomicU32,
     start: AtomicUsize,
     size: AtomicUsize,
     allocated: SiteRecord,
@@ -79,7 +105,7 @@ impl Slot {
         Block {
             start: self.start.load(Ordering::Relaxed),
             size: self.size.load(Ordering::Relaxed),
-            class: self.class.load(Ordering::Relaxed) as usize,
+            kind: Kind(self.kind.load(Ordering::Relaxed)),
         }
     }
 
@@ -87,9 +113,14 @@ impl Slot {
     pub(crate) fn begin(&self, block: Block, site: &Site) {
         self.start.store(block.start, Ordering::Relaxed);
         self.size.store(block.size, Ordering::Relaxed);
-        self.class.store(block.class as u32, Ordering::Relaxed);
+        self.kind.store(block.kind.0, Ordering::Relaxed);
         self.allocated.store(site);
         self.set_state(State::Live);
+    }
+
+    /// Lets any functions free its block, with any size: the program asked for less, and keeps it as it is.
+    pub(crate) fn forget_family(&self) {
+        self.kind.fetch_and(0xFF_FFFF, Ordering::Relaxed);
     }
 
     /// Records where its block was freed.

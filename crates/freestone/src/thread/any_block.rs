@@ -229,7 +229,7 @@ impl<O: Os + 'static> Own<'_, O> {
                 // SAFETY: as above, and no code uses the block any more (this function's contract).
                 unsafe { large::free(self, page) }
             }
-            Place::Guarded => self.free_guarded(block),
+            Place::Guarded => self.free_guarded(block, claim),
             Place::Empty => empty_block::free(self, block, claim),
             Place::Wrong(what) => self.report(what, block.addr()),
         }
@@ -268,7 +268,7 @@ impl<O: Os + 'static> Own<'_, O> {
             Place::Large { page } if large_marks::is_watched(self, page) => Some(large_marks::asked(self, page).size),
             // SAFETY: the page starts a large block.
             Place::Large { page } => Some(unsafe { large::bytes(self, page) }),
-            Place::Guarded => self.guarded_size(block),
+            Place::Guarded => self.guarded_block(block).map(|block| block.size),
             Place::Empty => empty_block::family(self, block).map(|_| 0),
             Place::Wrong(what) => {
                 self.report(what, block.addr());

@@ -107,13 +107,17 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
 /// Moves a guarded block to a block of another size: an access behind the old size is an error until then.
 #[cold]
 fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
-    let Some(usable) = own.guarded_size(block) else { return ptr::null_mut() };
-    let moved = allocate_for_growth(own, usable, Request::new(size, align, Family::C));
+    let Some(asked) = own.guarded_block(block) else { return ptr::null_mut() };
+    let (usable, family) = (asked.size, Family::of(asked.kind.family()).unwrap_or(Family::C));
+    let moved = allocate_for_growth(own, usable, Request::new(size, align, family));
     if !moved.is_null() {
         // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
         unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
-        own.free_guarded(block);
+        own.free_guarded(block, Claim::NOTHING);
     } else if size <= usable {
+        if let Some((_, slot)) = own.shared().guarded.slot_at(block.addr()) {
+            slot.forget_family();
+        }
         return block;
     }
     moved

@@ -23,12 +23,14 @@
 
 use crate::config::{MisusePolicy, key};
 use crate::guarded::pool::{Freed, GuardedPool, Wanted};
+use crate::guarded::slot::{Block, Kind};
 use crate::misuse::finding::{Finding, Site};
 use crate::misuse::{Misuse, abort};
 use crate::span::family::Family;
 use crate::thread::heap::own::Own;
 use crate::thread::new_block::NewBlock;
-use crate::thread::watched::request::Request;
+use crate::thread::watched::examine::claim_mismatch;
+use crate::thread::watched::request::{Claim, Request};
 use crate::thread::{current, profiling};
 use core::ptr;
 use freestone_os::stack::Stack;
@@ -139,7 +141,9 @@ fn guard<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<NewB
 /// Inlined: each function less is a frame less in every stack.
 #[inline(always)]
 fn allocate<O: Os>(own: Own<'_, O>, class: usize, request: &Request) -> Option<*mut u8> {
-    let wanted = Wanted { size: request.size, align: request.align, class };
+    let family = if own.watch().is_some() { request.family as u32 } else { 0 };
+    let kind = Kind::new(class, request.align, family);
+    let wanted = Wanted { size: request.size, align: request.align, kind };
     let (start, bytes) = own.shared().guarded.allocate(wanted, random(own) & 1 == 0, &here(own))?;
     own.shared().pages.add_beside(bytes);
     own.bins().count_single_alloc(class);
@@ -242,9 +246,16 @@ fn put_back_slow<O: Os>(own: Own<'_, O>, class: usize) -> bool {
 }
 
 impl<O: Os + 'static> Own<'_, O> {
-    /// Frees a guarded block. An invalid address is reported.
+    /// Frees a guarded block, of which the program says something, which is checked if a watched heap allocated it. What is wrong is reported.
     #[cold]
-    pub(super) fn free_guarded(self, block: *mut u8) {
+    pub(super) fn free_guarded(self, block: *mut u8, claim: Claim) {
+        let asked = self.shared().guarded.block_at(block.addr()).ok();
+        let mismatch = asked.and_then(|Block { size, kind, .. }| {
+            claim_mismatch(Family::of(kind.family())?, (size, kind.align_log2()), claim)
+        });
+        if let Some(what) = mismatch {
+            self.report_guarded(what, block.addr());
+        }
         match self.shared().guarded.free(block.addr(), &here(self)) {
             Freed::Yes { class, bytes } => {
                 self.shared().pages.sub_beside(bytes);
@@ -255,11 +266,11 @@ impl<O: Os + 'static> Own<'_, O> {
         }
     }
 
-    /// The size of a guarded block; `None` for an invalid address, which is reported.
+    /// What is known of a guarded block; `None` for an invalid address, which is reported.
     #[cold]
-    pub(super) fn guarded_size(self, block: *mut u8) -> Option<usize> {
-        let size = self.shared().guarded.size_of(block.addr());
-        size.map_err(|what| self.report_guarded(what, block.addr())).ok()
+    pub(super) fn guarded_block(self, block: *mut u8) -> Option<Block> {
+        let found = self.shared().guarded.block_at(block.addr());
+        found.map_err(|what| self.report_guarded(what, block.addr())).ok()
     }
 
     fn report_guarded(self, what: Misuse, address: usize) {

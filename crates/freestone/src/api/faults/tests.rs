@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::key;
 use crate::guarded::pool::Wanted;
+use crate::guarded::slot::Kind;
 use crate::misuse::Misuse;
 use crate::testing::World;
 use freestone_base::units::PAGE_BYTES;
@@ -15,7 +16,7 @@ fn a_fault_elsewhere_is_foreign_and_one_beside_a_guarded_block_is_reported() {
     let settings = world.shared.settings();
     assert_eq!(judge(&world.shared, 1, &fault(0x1000)), Outcome::Foreign);
     let site = Site { thread: 1, stack: Stack::EMPTY };
-    let wanted = Wanted { size: 32, align: 16, class: 1 };
+    let wanted = Wanted { size: 32, align: 16, kind: Kind::new(1, 16, 0) };
     let (block, _) = world.shared.guarded.allocate(wanted, true, &site).unwrap();
     let behind = block.addr() + 32;
     let what = Misuse::BesideBlock { block_bytes: 32, size: Some(32), offset: 32, touch: Touch::Write };

@@ -8,7 +8,7 @@ fn site(thread: i32) -> Site {
 }
 
 fn wanted(size: usize, align: usize) -> Wanted {
-    Wanted { size, align, class: class_of(size) }
+    Wanted { size, align, kind: Kind::new(class_of(size), align, 4) }
 }
 
 fn allocate(pool: &GuardedPool, size: usize, at_end: bool) -> usize {
@@ -35,12 +35,15 @@ fn blocks_are_zero_apart_aligned_and_keep_what_is_written() {
         let bytes = unsafe { slice::from_raw_parts_mut(block, size) };
         assert!(bytes.iter().all(|&byte| byte == 0));
         bytes.fill(n as u8);
-        blocks.push((block, size));
+        blocks.push((block, size, align));
     }
-    for (n, &(block, size)) in blocks.iter().enumerate() {
+    for (n, &(block, size, align)) in blocks.iter().enumerate() {
         // SAFETY: as above.
         assert!(unsafe { slice::from_raw_parts(block, size) }.iter().all(|&byte| byte == n as u8));
-        assert_eq!(pool.size_of(block.addr()), Ok(size));
+        let found = pool
+            .block_at(block.addr())
+            .map(|found| (found.size, found.kind.class(), 1 << found.kind.align_log2(), found.kind.family()));
+        assert_eq!(found, Ok((size, class_of(size), align, 4)));
         assert!(matches!(pool.free(block.addr(), &site(2)), Freed::Yes { .. }));
     }
     assert_eq!((pool.live_classes().count(), pool.open_bytes()), (0, 0));
@@ -72,7 +75,7 @@ fn what_is_not_the_start_of_a_live_block_is_not_freed() {
     assert_eq!(pool.history(block).map(|history| (history.allocated, history.freed)), Some((site(1), None)));
     assert!(matches!(pool.free(block, &site(2)), Freed::Yes { .. }));
     assert_eq!(pool.free(block, &site(3)), Freed::No(Misuse::DoubleFree { block_bytes: class }));
-    assert_eq!(pool.size_of(block), Err(Misuse::DoubleFree { block_bytes: class }));
+    assert_eq!(pool.block_at(block), Err(Misuse::DoubleFree { block_bytes: class }));
     assert_eq!(pool.history(block).map(|history| (history.allocated, history.freed)), Some((site(1), Some(site(2)))));
 }
 
@@ -141,7 +144,7 @@ fn what_does_not_fit_into_a_slot_is_not_guarded() {
     let pool = GuardedPool::new();
     let page = process::os_page_bytes();
     assert!(pool.allocate(wanted(32, 2 * page), true, &site(1)).is_none());
-    let large = Wanted { size: GuardedPool::geometry().slot_bytes() + 1, align: 16, class: 0 };
+    let large = Wanted { size: GuardedPool::geometry().slot_bytes() + 1, ..wanted(32, 16) };
     assert!(pool.allocate(large, true, &site(1)).is_none());
     assert_eq!(pool.metadata_bytes(), 0, "nothing is mapped for that");
 }
@@ -156,7 +159,7 @@ fn live_blocks_are_counted_with_their_classes_and_the_bytes_of_their_pages() {
     assert_eq!(pool.free(small, &site(2)), Freed::Yes { class: class_of(24), bytes: page });
     assert!(pool.live_classes().eq([class_of(5000)]));
     assert_eq!(pool.open_bytes(), 5000_usize.next_multiple_of(page) as u64);
-    assert_eq!([small, large].map(|block| pool.size_of(block).is_ok()), [false, true]);
+    assert_eq!([small, large].map(|block| pool.block_at(block).is_ok()), [false, true]);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use crate::config::key;
 use crate::guarded::geometry::N_SLOTS;
 use crate::misuse::seen;
 use crate::size_class::class_of;
-use crate::testing::{LEVELS, OneHeap, World, fill, free, is_filled, reallocate};
+use crate::testing::{LEVELS, OneHeap, World, fill, free, free_as, is_filled, reallocate};
 use crate::thread::upkeep;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::{Player, any_stream};
@@ -230,6 +230,52 @@ fn a_guarded_block_that_is_freed_twice_is_reported_and_so_is_its_use_for_anythin
     assert_eq!(seen::take(), [twice; 3]);
     free(heap, block.wrapping_add(16));
     assert_eq!(seen::take(), [(Misuse::Interior { block_bytes: 48, offset: 16 }, block.addr() + 16)]);
+}
+
+/// Frees a guarded block of 40 bytes, allocated by `operator new` for this alignment, with a claim.
+fn seen_of_claim(level: &str, align: usize, claim: Claim) -> Vec<Misuse> {
+    let world = world_with("1", level).ignoring_misuse();
+    let heap = world.heap();
+    let block = heap.allocate_for(Request::new(40, align, Family::New)).start;
+    assert!(is_guarded(&world, block));
+    free_as(heap, block, claim);
+    assert_eq!(world.shared.guarded.live_classes().count(), 0, "it was freed");
+    seen::take().into_iter().map(|(what, _)| what).collect()
+}
+
+#[test]
+fn what_a_program_says_of_a_guarded_block_that_it_frees_is_checked_where_that_of_other_blocks_is() {
+    for level in LEVELS {
+        let expect = |align: usize, claim: Claim, wrong: Misuse| {
+            let expected = if level == "default" { Vec::new() } else { std::vec![wrong] };
+            assert_eq!(seen_of_claim(level, align, claim), expected, "{level} {claim:?}");
+        };
+        expect(16, Claim::of(Family::C), Misuse::WrongFamily { size: 40 });
+        expect(16, Claim::of(Family::New).sized(80), Misuse::WrongSize { size: 40, claimed: 80 });
+        expect(64, Claim::of(Family::New).aligned(128), Misuse::WrongAlign { size: 40, align: 64, claimed: 128 });
+        for right in [Claim::NOTHING, Claim::of(Family::New), Claim::of(Family::New).sized(40).aligned(64)] {
+            assert_eq!(seen_of_claim(level, 64, right), [], "{level} {right:?}");
+        }
+    }
+}
+
+#[test]
+fn a_guarded_block_that_is_resized_keeps_its_family_and_can_be_freed_as_smaller_if_it_had_to_stay() {
+    let world = world_with("1", "checks").ignoring_misuse();
+    let heap = world.heap();
+    let block = heap.allocate_for(Request::new(40, 1, Family::Rust)).start;
+    let grown = reallocate(heap, block, 5000);
+    assert!(is_guarded(&world, grown) && grown != block);
+    let no_limit = world.shared.settings().get(key::LIMIT_HARD);
+    world.shared.settings().store(key::LIMIT_HARD, world.shared.pages.limited_bytes());
+    assert_eq!(reallocate(heap, grown, 100), grown, "there is no memory for another block");
+    world.shared.settings().store(key::LIMIT_HARD, no_limit);
+    free_as(heap, grown, Claim::layout(100, 1));
+    assert_eq!(seen::take(), []);
+    let block = reallocate(heap, heap.allocate_for(Request::new(40, 1, Family::Rust)).start, 100);
+    free_as(heap, block, Claim::of(Family::C));
+    assert_eq!(seen::take(), [(Misuse::WrongFamily { size: 100 }, block.addr())]);
+    world.check().unwrap();
 }
 
 #[test]

@@ -249,6 +249,7 @@ fn left_damage<O: Os>(own: Own<'_, O>, left: *mut u8, class: usize, place: Where
 }
 
 /// What the program says that does not fit a block of these functions, of a size, and of an alignment, of which this is the logarithm.
+#[inline(never)]
 pub(crate) fn claim_mismatch(family: Family, (size, align_log2): (usize, u32), claim: Claim) -> Option<Misuse> {
     if claim.family() != 0 && claim.family() != family as u32 {
         return Some(Misuse::WrongFamily { size });
