@@ -70,6 +70,15 @@ fn a_limit_that_is_raised_later_is_used() {
 }
 
 #[test]
+fn what_a_thread_frees_that_has_no_memory_of_its_own_is_used_again() {
+    if emulated(WHY) {
+        return;
+    }
+    let [system, ours] = Pair::new().run("true", "freed_without_memory");
+    assert!(ours[0] * 100 >= system[0] * 90, "{ours:?} of {system:?} bytes");
+}
+
+#[test]
 fn locking_all_memory_makes_little_resident() {
     if emulated("what is resident is the emulator's") {
         return;

@@ -1,4 +1,5 @@
 /* How much can be allocated under limits of address space, set before the start, after it, and raised; what an idle program costs. */
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,46 @@ static size_t fill(size_t piece, size_t most) {
         got += piece;
     }
     return got;
+}
+
+#define FREED_MOST 1000
+
+static void *freed[FREED_MOST];
+static size_t n_freed;
+static pthread_barrier_t all_memory_is_used, all_is_freed;
+
+static void *free_without_memory(void *unused) {
+    pthread_barrier_wait(&all_memory_is_used);
+    for (size_t n = 0; n < n_freed; n++) {
+        free(freed[n]);
+    }
+    pthread_barrier_wait(&all_is_freed);
+    return unused;
+}
+
+/* A thread frees blocks that has never allocated, while no address space is left for anything of its own. How much can be allocated then? */
+static void freed_without_memory(void) {
+    const size_t piece = 2000000;
+    pthread_t thread;
+    pthread_barrier_init(&all_memory_is_used, NULL, 2);
+    pthread_barrier_init(&all_is_freed, NULL, 2);
+    if (pthread_create(&thread, NULL, free_without_memory, NULL)) {
+        _exit(4);
+    }
+    limit(RLIMIT_AS, 200 * MIB);
+    while (n_freed < FREED_MOST && (freed[n_freed] = malloc(piece))) {
+        n_freed++;
+    }
+    limit(RLIMIT_AS, 1);
+    for (size_t rest = 300000; rest; rest /= 10) {
+        fill(rest, SIZE_MAX);
+    }
+    pthread_barrier_wait(&all_memory_is_used);
+    pthread_barrier_wait(&all_is_freed);
+    limit(RLIMIT_AS, 210 * MIB);
+    say("again", fill(piece, 2000 * MIB));
+    limit(RLIMIT_AS, RLIM_INFINITY);
+    pthread_join(thread, NULL);
 }
 
 /* KiB of a line of /proc/self/status. */
@@ -106,6 +147,8 @@ int main(int argc, char **argv) {
         say("got", fill(piece, 2048 * MIB));
         limit(RLIMIT_AS, RLIM_INFINITY);
         say("got", fill(piece, 2048 * MIB));
+    } else if (!strcmp(part, "freed_without_memory")) {
+        freed_without_memory();
     } else if (!strcmp(part, "locked")) {
         if (mlockall(MCL_CURRENT | MCL_FUTURE)) {
             say("refused", 0);

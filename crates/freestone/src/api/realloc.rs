@@ -113,9 +113,5 @@ unsafe fn reallocate_slow(block: *mut u8, size: usize, align: usize) -> *mut u8 
 /// - As for [`reallocate`].
 unsafe fn attempt(block: *mut u8, size: usize, align: usize) -> *mut u8 {
     // SAFETY: the block is live (this function's contract).
-    with_heap(|own| unsafe { own.reallocate(block, size, align) }).unwrap_or_else(|| {
-        // No heap can be had: what only gets smaller stays.
-        let stays = access::live_size(block.addr()).is_some_and(|usable| size <= usable);
-        if stays { block } else { ptr::null_mut() }
-    })
+    with_heap(|own| unsafe { own.reallocate(block, size, align) }).unwrap_or(ptr::null_mut())
 }

@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 //!
 //! A small block that is resized stays as long as the new size fits and fills enough of it; a large one grows into the free run behind it and
-//! gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was; one that only gets smaller stays then.
+//! gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was; one that only gets smaller stays then, unless the
+//! program could not free it with its new size: a watched block of another heap, if its canary would end elsewhere.
 //!
 //! # Safety
 //! A block that is passed in was returned by a heap that shares the same parts, and is not freed.
@@ -97,8 +98,7 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
         unsafe { moved.copy_from_nonoverlapping(at.0, examined.fields.size().min(size)) };
         // SAFETY: the block is given up (this function's contract).
         unsafe { exact_free::free_examined(own, &examined) };
-    } else if size <= examined.fields.size() {
-        resize::cut(&examined, size);
+    } else if resize::is_cut(&examined, size) {
         return at.0;
     }
     moved

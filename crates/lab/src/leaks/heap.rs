@@ -189,7 +189,7 @@ fn add_small(memory: &Memory, map: &HeapMap, run: &Run, (page, bytes, record): (
         return;
     }
     let contents = memory.bytes(run.start, bytes as usize);
-    let is_watched = record[map.watched_at] != 0;
+    let is_watched = record.get(map.watched_at).is_some_and(|&is_watched| is_watched != 0);
     let secret = [map.secret, map.secret + 8].map(|at| memory.word(at).unwrap_or(0));
     let mut free_below = 0;
     for index in out {

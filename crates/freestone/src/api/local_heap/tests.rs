@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::api::alloc::allocate;
-use crate::api::{free, realloc};
+use crate::api::free;
 use std::thread;
 
 #[test]
@@ -21,42 +21,6 @@ fn a_block_that_a_starting_thread_freed_is_handed_out_again_once_a_thread_has_a_
     for block in taken {
         // SAFETY: the block is live, and not used again.
         unsafe { free::free(block) };
-    }
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "starts the process's allocator")]
-fn a_block_that_a_thread_without_a_heap_freed_is_handed_out_again_once_memory_is_short() {
-    const SIZE: usize = 7000;
-    let block = allocate(SIZE);
-    // SAFETY: the block is live, and not used again.
-    unsafe { keep_freed(block) };
-    purge();
-    let taken: std::vec::Vec<_> = (0..1000).map(|_| allocate(SIZE)).collect();
-    assert!(taken.contains(&block));
-    for block in taken {
-        // SAFETY: the block is live, and not used again.
-        unsafe { free::free(block) };
-    }
-}
-
-#[test]
-#[cfg_attr(miri, ignore = "starts the process's allocator")]
-fn a_block_that_only_gets_smaller_stays_where_its_thread_can_have_no_heap() {
-    for (size, smaller) in [(30_000, 10), (1_000_000, 200_000)] {
-        let block = allocate(size).expose_provenance();
-        thread::spawn(move || {
-            let block = ptr::with_exposed_provenance_mut(block);
-            let before = current::begin_start();
-            // SAFETY: the block is live, and this thread's.
-            let resize = |size| unsafe { realloc::reallocate(block, size, 16) };
-            assert!(resize(smaller) == block && resize(2_000_000).is_null());
-            current::return_to(before);
-            // SAFETY: the block is live, and not used again.
-            unsafe { free::free(block) };
-        })
-        .join()
-        .unwrap();
     }
 }
 

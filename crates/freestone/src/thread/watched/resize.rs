@@ -13,10 +13,9 @@ pub(crate) fn stays(examined: &Examined, size: usize) -> bool {
     small_stays(examined.block.capacity(), size) && is_resized(examined, size)
 }
 
-/// Makes a block that becomes smaller hold `size` bytes where it is, however little that is of it; or as many as before, if it is another heap's whose
-/// canary must stay.
-pub(crate) fn cut(examined: &Examined, size: usize) {
-    let _ = is_resized(examined, size);
+/// Makes a block hold `size` bytes where it is, however little that is of it, if it becomes smaller.
+pub(crate) fn is_cut(examined: &Examined, size: usize) -> bool {
+    size <= examined.fields.size() && is_resized(examined, size)
 }
 
 /// Makes a block hold `size` bytes, for which it has room, if it can.
