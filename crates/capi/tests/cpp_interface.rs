@@ -10,7 +10,18 @@ use std::process::{Command, Output};
 /// What a program may be compiled with.
 const MODES: [&[&str]; 3] = [&["-std=c++17"], &["-std=c++20"], &["-std=c++17", "-fno-exceptions", "-fno-rtti"]];
 
-/// `interface.cpp`, compiled without a warning by each compiler in each mode.
+/// A program in C++, compiled without a warning and linked with the library.
+fn compiled(compiler: &str, source: &str, name: &str, arguments: &[&str]) -> PathBuf {
+    let program = scratch("programs").join(name);
+    let mut compile = Command::new(compiler);
+    compile.args(["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]).args(arguments).arg("-I");
+    compile.arg(crate_dir().join("include")).arg(crate_dir().join("tests/c").join(source));
+    compile.arg("-L").arg(library_dir()).args(["-lfreestone", "-o"]).arg(&program);
+    succeed(&mut compile);
+    program
+}
+
+/// `interface.cpp`, compiled by each compiler in each mode.
 fn programs(name: &str) -> Vec<(PathBuf, &'static [&'static str])> {
     let mut programs = Vec::new();
     if foreign_target().is_some() {
@@ -18,13 +29,8 @@ fn programs(name: &str) -> Vec<(PathBuf, &'static [&'static str])> {
     }
     for compiler in ["g++", "clang++"].into_iter().filter(|compiler| installed(compiler)) {
         for mode in MODES {
-            let program = scratch("programs").join(format!("interface-{name}-{compiler}{}", mode.concat()));
-            let mut compile = Command::new(compiler);
-            compile.args(mode).args(["-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I"]);
-            compile.arg(crate_dir().join("include")).arg(crate_dir().join("tests/c/interface.cpp"));
-            compile.arg("-L").arg(library_dir()).args(["-lfreestone", "-o"]).arg(&program);
-            succeed(&mut compile);
-            programs.push((program, mode));
+            let program = format!("interface-{name}-{compiler}{}", mode.concat());
+            programs.push((compiled(compiler, "interface.cpp", &program, mode), mode));
         }
     }
     programs
@@ -62,13 +68,8 @@ fn run_own(name: &str, further: &[&str]) -> Option<Output> {
     if foreign_target().is_some() || !installed("g++") {
         return None;
     }
-    let program = scratch("programs").join(format!("interface-own-{name}"));
-    let mut compile = Command::new("g++");
-    compile.args(["-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"]).args(further).arg("-I");
-    compile.arg(crate_dir().join("include")).arg(crate_dir().join("tests/c/interface_own.cpp"));
-    compile.arg("-L").arg(library_dir()).args(["-lfreestone", "-o"]).arg(&program);
-    succeed(&mut compile);
-    Some(Command::new(program).env("LD_LIBRARY_PATH", library_dir()).output().expect("the program can be run"))
+    let arguments = [&["-std=c++17"], further].concat();
+    Some(run(&compiled("g++", "interface_own.cpp", &format!("interface-own-{name}"), &arguments), ""))
 }
 
 #[test]

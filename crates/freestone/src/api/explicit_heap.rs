@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A heap is a thread heap behind a lock: whichever thread holds the lock is its thread. Any thread may free its blocks, by
-//! [`Heap::deallocate`] of any heap, or by C's `free` where that is `libfreestone`'s: a free by a thread that does not hold the lock puts the block into the heap's inbox at
-//! once. So when the heap is dropped, every block that was freed before is in its spans or its inbox, and the other blocks end with it.
+//! [`Heap::deallocate`] of any heap, or by C's `free` where that is `libfreestone`'s: a free by a thread that does not hold the lock puts the
+//! block into the heap's inbox at once. So when the heap is dropped, every block that was freed before is in its spans or its inbox, and the other blocks end with it.
 //!
 //! Rust's global `dealloc` must not free its blocks: it trusts the layout and keeps the block in a bin of its thread without looking up the
 //! owner, where the block would outlive its heap. (`GlobalAlloc` and `Allocator` ask the same of every allocator: free with the one that
@@ -77,7 +77,8 @@ impl Heap {
     ///
     /// # Safety
     /// - When the heap is dropped, no code uses any block allocated from it, and every free of one has returned, or never comes.
-    /// - Its blocks are freed by [`Heap::deallocate`], or by C's `free` where that is `libfreestone`'s, not by [`GlobalAlloc::dealloc`](core::alloc::GlobalAlloc::dealloc).
+    /// - Its blocks are freed by [`Heap::deallocate`], or by C's `free` where that is `libfreestone`'s, not by
+    ///   [`GlobalAlloc::dealloc`](core::alloc::GlobalAlloc::dealloc).
     #[must_use]
     pub unsafe fn new() -> Option<Self> {
         // SAFETY: this function's contract is that of `hardened`.

@@ -190,13 +190,12 @@ fn add_small(memory: &Memory, map: &HeapMap, run: &Run, (page, bytes, record): (
     }
     let contents = memory.bytes(run.start, bytes as usize);
     let is_watched = record.get(map.watched_at).is_some_and(|&is_watched| is_watched != 0);
-    let secret = [map.secret, map.secret + 8].map(|at| memory.word(at).unwrap_or(0));
     let mut free_below = 0;
     for index in out {
         let at = index * run.block_bytes;
         let n_free = match contents.get(at as usize..(at + run.block_bytes) as usize) {
             None => 1,
-            Some(block) if is_watched => u64::from(is_free_by_trailer(secret, run.start + at, block)),
+            Some(block) if is_watched => u64::from(is_free_by_trailer(map.secret, run.start + at, block)),
             Some(block) => n_marked(block, map),
         };
         free_below = free_below.max(index + n_free);

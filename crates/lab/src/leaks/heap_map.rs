@@ -31,8 +31,8 @@ pub(super) struct HeapMap {
     pub(super) page_map: u64,
     /// One past the last address of pages and metadata.
     pub(super) end: u64,
-    /// Where the secret of watched heaps is.
-    pub(super) secret: u64,
+    /// The secret of watched heaps.
+    pub(super) secret: [u64; 2],
     /// Where the address of the tables of the heap profile is, and the places in them, as the library states them.
     pub(super) profile: u64,
     /// See [`HeapMap::profile`].
@@ -93,14 +93,14 @@ impl HeapMap {
             let words: Vec<u64> = words_in(&bytes).collect();
             let is_map = |at: &usize| words[*at..].starts_with(&HEAP_MAP_MAGIC);
             for at in (0..words.len()).filter(is_map) {
-                found.push(Self::parse(&words[at..])?);
+                found.push(Self::parse(memory, &words[at..])?);
             }
         }
         Ok(found)
     }
 
-    /// Reads the words of a map. The heap of a process that never allocated has no pages.
-    fn parse(words: &[u64]) -> Result<Self> {
+    /// Reads the words of a map, and the secret that it says the place of. The heap of a process that never allocated has no pages.
+    fn parse(memory: &Memory, words: &[u64]) -> Result<Self> {
         let version = words.get(2).copied().unwrap_or_default();
         if version != HEAP_MAP_VERSION {
             bail!(
@@ -125,7 +125,7 @@ impl HeapMap {
             bitmaps: words[6],
             page_map: words[7],
             end: words[8],
-            secret: words[11],
+            secret: [0, 8].map(|at| memory.word(words[11].wrapping_add(at)).unwrap_or(0)),
             profile: words[12],
             profile_places: words[13..25].to_vec(),
             os_page_bytes: words[9],

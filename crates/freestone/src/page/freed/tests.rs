@@ -53,8 +53,7 @@ fn the_next_block_of_the_length_takes_the_run_in_whatever_heap() {
 
 #[test]
 fn a_second_free_of_a_listed_block_is_seen_by_every_heap() {
-    let world = world_that_stays_dirty();
-    world.set(key::MISUSE, "ignore");
+    let world = world_that_stays_dirty().ignoring_misuse();
     let ((heap, block), other) = (with_listed(&world, 2, 2), world.heap());
     for wrong in [heap, other] {
         free(wrong, block);

@@ -75,8 +75,7 @@ fn lengths_that_are_not_requested_again_and_long_blocks_are_not_cached() {
 
 #[test]
 fn a_second_free_of_a_cached_block_is_seen_by_every_heap() {
-    let world = World::new(4096);
-    world.set(key::MISUSE, "ignore");
+    let world = World::new(4096).ignoring_misuse();
     let ((heap, block), other) = (with_one_cached(&world, 300_000), world.heap());
     let before = (world.shared.pages.stats(), heap.cache().puts_and_takes());
     for wrong in [heap, other] {

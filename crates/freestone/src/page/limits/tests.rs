@@ -34,7 +34,7 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
 
 #[test]
 fn memory_that_the_kernel_keeps_is_unmapped_where_it_would_pass_a_limit() {
-    for (limit, least) in [(key::LIMIT, false), (key::LIMIT_HARD, true)] {
+    for (limit, refuses) in [(key::LIMIT, false), (key::LIMIT_HARD, true)] {
         let world = World::new(4096);
         world.set(key::PURGE, "free");
         world.set(limit, "20m");
@@ -47,7 +47,7 @@ fn memory_that_the_kernel_keeps_is_unmapped_where_it_would_pass_a_limit() {
             free(heap, block);
             world.check().unwrap();
         }
-        assert_eq!(heap.allocate(21 * MIB, 1).start.is_null(), least);
+        assert_eq!(heap.allocate(21 * MIB, 1).start.is_null(), refuses);
     }
 }
 

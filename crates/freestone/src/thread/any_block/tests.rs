@@ -255,8 +255,7 @@ fn a_request_is_possible_below_2_to_the_56_bytes_and_up_to_the_greatest_alignmen
 #[test]
 fn a_large_block_that_is_freed_with_a_size_beyond_its_end_is_reported_and_left_alone() {
     for (level, size, is_freed) in [("default", 400_000, false), ("default", 300_000, true), ("off", 400_000, true)] {
-        let world = World::hardened(4096, level);
-        world.set(crate::config::key::MISUSE, "ignore");
+        let world = World::hardened(4096, level).ignoring_misuse();
         let heap = world.heap();
         let block = heap.allocate(300_000, 1).start;
         // SAFETY: the block is this test's, and used no more if it is freed.

@@ -1,13 +1,10 @@
 #![allow(unsafe_code)]
 use super::*;
-use crate::config::key;
 use crate::testing::World;
 
 /// A world whose heaps are hardened as `level` says, and go on after a crime.
 fn world(level: &str) -> World {
-    let world = World::hardened(4096, level);
-    world.set(key::MISUSE, "ignore");
-    world
+    World::hardened(4096, level).ignoring_misuse()
 }
 
 fn extent(world: &World, address: usize) -> Option<Extent> {

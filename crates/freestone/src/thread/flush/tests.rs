@@ -147,8 +147,7 @@ fn a_flush_keeps_as_many_of_the_hottest_blocks_as_it_should() {
 
 #[test]
 fn a_block_freed_twice_is_refused_and_the_rest_of_the_bin_is_returned() {
-    let world = World::new(4096);
-    world.set(crate::config::key::MISUSE, "ignore");
+    let world = World::new(4096).ignoring_misuse();
     let heap = world.heap();
     let class = class_of(64);
     let live = blocks(heap, 64, 20);

@@ -122,8 +122,7 @@ fn a_block_of_this_heap_goes_to_its_span_and_defers_no_work() {
 
 #[test]
 fn a_block_that_is_routed_twice_is_reported_and_breaks_nothing() {
-    let world = World::new(4096);
-    world.set(crate::config::key::MISUSE, "ignore");
+    let world = World::new(4096).ignoring_misuse();
     let heap = world.heap();
     let [_kept, start] = [0, 1].map(|_| heap.allocate(BYTES, 1).start);
     route(heap, free_block(start));

@@ -203,9 +203,7 @@ fn pages_of_spans_are_counted() {
 #[test]
 fn a_refused_address_is_reported_with_its_offset_in_the_block_that_it_is_inside_of() {
     use crate::misuse::{Misuse, seen};
-    seen::take();
-    let world = World::new(4096);
-    world.set(crate::config::key::MISUSE, "ignore");
+    let world = World::new(4096).ignoring_misuse();
     let heap = world.heap();
     for size in [48, 80, 112, 320, 1000, 7000] {
         let block = heap.allocate(size, 1).start;

@@ -341,9 +341,7 @@ fn after_a_burst_nothing_stays_behind() {
 
 #[test]
 fn a_block_of_a_watched_explicit_heap_is_checked_by_a_thread_that_is_not_watched() {
-    seen::take();
-    let world = World::new(4096);
-    world.set(key::MISUSE, "ignore");
+    let world = World::new(4096).ignoring_misuse();
     let heap = world.heap();
     // SAFETY: what the heaps share is boxed and outlives the heap.
     let explicit = unsafe { world.threads.create_explicit(&world.shared, crate::config::Harden::Checks) }.unwrap();

@@ -29,9 +29,7 @@ const SMALL: [usize; 12] = [1, 8, 12, 13, 27, 28, 44, 60, 100, 1000, 5000, 20_00
 #[test]
 fn the_fast_way_of_a_free_takes_a_whole_block_that_is_out_and_nothing_else() {
     for level in ["checks", "full"] {
-        let world = World::hardened(4096, level);
-        world.set(key::MISUSE, "ignore");
-        seen::take();
+        let world = World::hardened(4096, level).ignoring_misuse();
         let heap = world.heap();
         let of_c = Claim::of(Family::C);
         for size in SMALL.into_iter().step_by(if cfg!(miri) { 4 } else { 1 }) {

@@ -150,9 +150,7 @@ fn a_block_whose_memory_was_purged_is_neither_reported_nor_taken_for_a_live_one(
 
 #[test]
 fn a_write_to_a_block_on_its_way_to_a_hardened_heap_is_seen_though_the_process_is_not_hardened() {
-    seen::take();
-    let world = World::hardened(4096, "off");
-    world.set(key::MISUSE, "ignore");
+    let world = World::hardened(4096, "off").ignoring_misuse();
     // SAFETY: the heap and its blocks are this test's, and the world outlives them.
     let heap = unsafe { world.threads.create_explicit(&world.shared, Harden::Checks) }.unwrap();
     let new_block = || allocate(heap.enter().own(), 40);
@@ -167,9 +165,7 @@ fn a_write_to_a_block_on_its_way_to_a_hardened_heap_is_seen_though_the_process_i
 
 #[test]
 fn a_hardened_heap_sends_others_their_blocks_in_a_process_that_is_not_hardened() {
-    seen::take();
-    let world = World::hardened(4096, "off");
-    world.set(key::MISUSE, "ignore");
+    let world = World::hardened(4096, "off").ignoring_misuse();
     let other = world.heap();
     // SAFETY: the heap and its blocks are this test's, and the world outlives them.
     let heap = unsafe { world.threads.create_explicit(&world.shared, Harden::Checks) }.unwrap();
