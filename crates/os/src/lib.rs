@@ -329,8 +329,11 @@ pub unsafe trait Os: Sync {
     }
 
     /// The limit in bytes that the process's control group sets on its memory; `None` if there is none, or it cannot be read.
-    fn memory_limit_bytes(&self) -> Option<u64> {
-        None
+    ///
+    /// # Errors
+    /// An error that passes: without a file descriptor or memory now, it can be read later.
+    fn memory_limit_bytes(&self) -> Result<Option<u64>, Errno> {
+        Ok(None)
     }
 
     /// A random number. The heap asks while it starts, and not later: a sandbox may refuse system calls then.

@@ -210,7 +210,7 @@ unsafe impl Os for Linux {
         asked && answer & 1 == 1
     }
 
-    fn memory_limit_bytes(&self) -> Option<u64> {
+    fn memory_limit_bytes(&self) -> Result<Option<u64>, Errno> {
         cgroup::memory_limit_bytes()
     }
 

@@ -67,13 +67,18 @@ impl<O: Os> PageHeap<O> {
         state
     }
 
-    /// Makes a part of the control group's limit the soft limit, unless there is one.
+    /// Makes a part of the control group's limit the soft limit, unless there is one. If it cannot be read now, the next expansion asks again.
     fn ask_group(&self) {
         if self.settings.sandbox() {
             return;
         }
-        if let Some(bytes) = self.os.memory_limit_bytes().and_then(|bytes| usize::try_from(bytes).ok()) {
-            self.settings.set_default_limit(soft_limit_of_group(bytes as u64) as usize);
+        match self.os.memory_limit_bytes() {
+            Ok(limit) => {
+                if let Some(bytes) = limit.and_then(|bytes| usize::try_from(bytes).ok()) {
+                    self.settings.set_default_limit(soft_limit_of_group(bytes as u64) as usize);
+                }
+            }
+            Err(_) => self.group_asked.store(false, Ordering::Relaxed),
         }
     }
 

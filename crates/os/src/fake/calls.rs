@@ -228,9 +228,9 @@ unsafe impl Os for Fake {
         state.all_resident
     }
 
-    fn memory_limit_bytes(&self) -> Option<u64> {
+    fn memory_limit_bytes(&self) -> Result<Option<u64>, Errno> {
         self.wait_while_held();
-        self.lock().group_bytes
+        Ok(self.call()?.group_bytes)
     }
 
     fn random(&self) -> u64 {

@@ -5,6 +5,8 @@ use crate::span::Kind;
 use crate::testing::{World, free, reallocate};
 use crate::thread::upkeep;
 use freestone_base::units::Pages;
+use freestone_os::Errno;
+use freestone_os::fake::Failure;
 use std::vec::Vec;
 
 #[test]
@@ -172,6 +174,20 @@ fn the_control_groups_limit_is_read_while_the_lock_is_free() {
         },
     );
     assert_eq!(pages.settings.limit_bytes(), Some(150 * MIB));
+}
+
+#[test]
+fn a_control_groups_limit_that_cannot_be_read_now_is_read_at_the_next_expansion() {
+    let world = World::new(4096);
+    world.os().limit_group_bytes(160 * MIB as u64);
+    let pages = &world.shared.pages;
+    let allocate = |mib: u32| assert!(pages.allocate(Pages(mib * 16), Pages(1), Kind::Large).is_some());
+    allocate(33);
+    world.os().plan(Some(Failure { nth_call: 0, errno: Errno::AGAIN, for_good: false }));
+    for limit in [None, Some(150 * MIB)] {
+        allocate(1);
+        assert_eq!(pages.settings.limit_bytes(), limit);
+    }
 }
 
 /// Sizes that do not fit even if all memory is given back.
