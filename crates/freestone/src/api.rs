@@ -7,8 +7,8 @@
 //!                   │
 //!  wiring         process                     the one allocator: parts, start, hooks
 //!                   │
-//!  parts          background  faults  fork  heap_map  live  options  pressure  profile_control  profile_files
-//!                  profile_page  report  snapshot
+//!  parts          background  faults  fork  freed_early  heap_map  live  options  pressure  profile_control  profile_files
+//!                  profile_page  report  snapshot  start
 //!                   │
 //!  names          file_name
 //! ```
@@ -35,6 +35,7 @@
 //! | `faults` | accesses to guarded blocks that must not be |
 //! | `file_name` | names of files in which letters stand for numbers |
 //! | `fork` | holding every lock while the process is copied |
+//! | `freed_early` | blocks that were freed where there was no heap |
 //! | [`heap_map`] | where the heap is, for tracers |
 //! | `live` | the page of statistics that `freestone top` reads |
 //! | `options` | applying options from environment, symbol and API |
@@ -44,6 +45,7 @@
 //! | `profile_files` | the files of heap profiles |
 //! | `report` | the lines that `freestone run` reads |
 //! | `snapshot` | statistics |
+//! | `start` | that the allocator starts once |
 
 pub(crate) mod access;
 pub(crate) mod alloc;
@@ -55,6 +57,7 @@ mod faults;
 mod file_name;
 mod fork;
 pub(crate) mod free;
+mod freed_early;
 pub(crate) mod global_alloc;
 pub(crate) mod heap_map;
 mod live;
@@ -72,3 +75,4 @@ mod recording;
 mod report;
 mod shortage;
 mod snapshot;
+mod start;

@@ -14,7 +14,8 @@
 //! allocated.)
 //!
 //! Cost: the thread heap's, and an uncontended lock. C's `free`, and a free while another thread has the lock, is one atomic operation; such blocks wait until
-//! the heap next allocates, `purge` is called, or the background thread finds that they have waited for the decay time.
+//! the heap next allocates, `purge` is called, or the background thread finds that they have waited for the decay time. (A thread that uses only explicit heaps has
+//! no heap of its own, and does not count as one of the threads for which `background=auto` starts that.)
 //!
 //! # Safety
 //! Dropping a heap frees all its blocks: the contract of its unsafe constructor covers that.
@@ -329,6 +330,8 @@ unsafe fn free_at_hand(own: Own<'_, System>, block: *mut u8) -> bool {
 
 impl Drop for Heap {
     fn drop(&mut self) {
+        // A thread that could have no heap may have freed blocks of this one, which are kept elsewhere until now.
+        PROCESS.freed_early.free_all(self.record.enter().own());
         // SAFETY: no code uses a block of the heap any more, and frees of its blocks have returned (the contract of `new`); the heap is not
         // used after its drop.
         unsafe { PROCESS.threads.destroy(self.record) }

@@ -42,7 +42,9 @@
 //! Not covered are two threads that fork at once, one of them in such a handler, for it waits in the C library for the list of streams; and
 //! a child that goes on in the middle of the recording of a call (the option `record`), whose chunk of the trace is the parent's.
 
+use crate::api::freed_early::FreedEarly;
 use crate::api::pressure::Pressure;
+use crate::api::start::Start;
 use crate::shared::Shared;
 use crate::thread::life::Threads;
 use freestone_base::lock::{Forker, Parking};
@@ -54,7 +56,9 @@ use freestone_os::{Futex, Inside, System};
 /// The parts whose locks are held across a fork, outermost first.
 pub(super) struct Locks<'a> {
     pub(super) pressure: &'a Pressure,
+    pub(super) start: &'a Start,
     pub(super) threads: &'a Threads<System>,
+    pub(super) freed_early: &'a FreedEarly,
     pub(super) shared: &'a Shared<System>,
 }
 
@@ -65,14 +69,18 @@ impl Locks<'_> {
         self.pressure.lock_for_fork();
         // That lock queues threads that fork at once; from here on this thread may enter the locks that it holds.
         Futex::begin_fork();
+        self.start.lock_for_fork();
         self.threads.lock_for_fork();
+        self.freed_early.lock_for_fork();
         self.shared.lock_for_fork();
     }
 
     fn unlock(&self, forker: Forker) {
         let _inside = Inside::begin();
         self.shared.unlock_after_fork(forker);
+        self.freed_early.unlock_after_fork(forker);
         self.threads.unlock_after_fork(forker);
+        self.start.unlock_after_fork(forker);
         Futex::end_fork();
         self.pressure.unlock_after_fork(forker);
     }

@@ -14,7 +14,8 @@
 //! reported (`misuse`).
 
 use crate::api::access;
-use crate::api::local_heap::{keep_freed, with_heap};
+use crate::api::local_heap::with_heap;
+use crate::api::process::PROCESS;
 use crate::api::recording;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::Untagged;
@@ -207,7 +208,7 @@ fn free_layout_slow(block: FreeBlock, size: usize, align: usize) {
     });
     if let Some(block) = block {
         // SAFETY: the block is free.
-        unsafe { keep_freed(block.into_node().cast()) };
+        unsafe { PROCESS.freed_early.keep(&PROCESS.shared, block.into_node().cast()) };
     }
 }
 
@@ -370,7 +371,7 @@ unsafe fn free_any(block: *mut u8, claim: Claim) {
     let freed = with_heap(|own| unsafe { own.free_as(block, claim) });
     if freed.is_none() {
         // SAFETY: no code uses the block any more (this function's contract).
-        unsafe { keep_freed(block) };
+        unsafe { PROCESS.freed_early.keep(&PROCESS.shared, block) };
     }
 }
 

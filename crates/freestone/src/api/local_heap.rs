@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A thread whose heap has ended (other destructors may still run) shares the fallback heap with threads that never got one. A signal handler
-//! may interrupt a thread that is starting: its allocations fail, and the blocks that it frees are kept until a thread has a heap.
+//! may interrupt a thread that is starting: its allocations fail, and the blocks that it frees are kept until a thread has a heap (`freed_early`).
 //!
 //! # Safety
 //! Records of heaps are never unmapped, so a reference to one stays valid. The thread's pointer (`thread::current`) is set to the heap that was
@@ -19,10 +19,8 @@ use crate::api::process::{self, PROCESS};
 use crate::thread::gated::GatedHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::life::succession::Which;
-use crate::thread::watched::homecoming::mend_canary;
 use crate::thread::{current, recorded, upkeep};
 use core::ptr;
-use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::sync::Ordering;
 use freestone_os::System;
 
@@ -37,7 +35,7 @@ pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, System>) -> R) -> Option<R> {
     }
     match created() {
         Some(own) => {
-            free_early(own);
+            PROCESS.freed_early.free_some(own);
             Some(f(own))
         }
         None => Some(f(fallback()?.enter().own())),
@@ -49,7 +47,7 @@ pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, System>) -> R) -> Option<R> {
 pub(super) fn purge() -> usize {
     let flushed = with_heap(|own| {
         // Another thread may have kept them, which can have no heap.
-        free_early(own);
+        PROCESS.freed_early.free_all(own);
         upkeep::flush_all(own);
     });
     if flushed.is_none() {
@@ -61,33 +59,6 @@ pub(super) fn purge() -> usize {
     PROCESS.threads.purge_inboxes(&PROCESS.shared, Which::All, &|| false);
     let from_inboxes = (PROCESS.shared.pages.purged_bytes() - before) as usize;
     from_inboxes + PROCESS.shared.pages.purge()
-}
-
-/// Keeps a block that was freed where [`with_heap`] had no heap, until a thread gets one. An address outside the heap is ignored.
-///
-/// # Safety
-/// - If `block` was returned by the allocator, it is freed by this call: no code uses it any more.
-#[cold]
-pub(super) unsafe fn keep_freed(block: *mut u8) {
-    if PROCESS.shared.pages.view().page_of(block.addr()).is_some() {
-        let node = block.cast::<Node>();
-        // SAFETY: the address is in the heap, and no code uses the block any more (this function's contract); every block has room for a link.
-        let is_pushed = unsafe { PROCESS.freed_early.push(node, node, LinkKey::PLAIN) };
-        debug_assert!(is_pushed, "this inbox is never closed");
-    }
-}
-
-/// Frees what [`keep_freed`] kept.
-fn free_early(own: Own<'_, System>) {
-    let mut block = PROCESS.freed_early.take();
-    while !block.is_null() {
-        // SAFETY: `keep_freed` put the block into the inbox, which linked its first word to the next.
-        let next = unsafe { (*block).next };
-        mend_canary(own.shared(), block.cast());
-        // SAFETY: the program freed the block, and it is in the list once.
-        unsafe { own.free(block.cast()) };
-        block = next;
-    }
 }
 
 /// The heap of threads that cannot have their own, created when first needed; `None` when memory runs out.

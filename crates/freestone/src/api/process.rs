@@ -23,11 +23,13 @@
 
 use crate::api::background::BackgroundThread;
 use crate::api::fork::{Forks, Locks};
+use crate::api::freed_early::FreedEarly;
 use crate::api::live::LivePage;
 use crate::api::pressure::Pressure;
 use crate::api::profile_control::ProfileControl;
 use crate::api::profile_files::ProfileFiles;
 use crate::api::report::Event;
+use crate::api::start::Start;
 use crate::api::{faults, heap_map, options, report, snapshot};
 use crate::config::{Harden, HeapProfiling, Mistake, key};
 use crate::shared::Shared;
@@ -42,13 +44,11 @@ use crate::thread::life::succession::Which;
 use crate::thread::recorded::{self, Recordings};
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
-use freestone_base::inbox::Inbox;
 use freestone_base::lock::Forker;
-use freestone_base::once::Once;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use freestone_os::fault::{self, Fault, Outcome};
 use freestone_os::process::thread_id;
-use freestone_os::{ExitHook, Futex, Inside, Os, System, pin};
+use freestone_os::{ExitHook, Inside, Os, System, pin};
 
 /// The parts of the process's allocator. What is used before the first allocation and at exit comes first, in the OS page that the
 /// loader writes to anyway.
@@ -63,11 +63,11 @@ pub(super) struct Process {
     profile_control: ProfileControl,
     /// The heap of the threads that have none of their own; null before one is needed.
     pub(super) fallback: AtomicPtr<GatedHeap<System>>,
-    /// Blocks freed by signal handlers in threads that were starting.
-    pub(super) freed_early: Inbox,
+    /// Blocks freed where there was no heap to free them.
+    pub(super) freed_early: FreedEarly,
     /// Has [`on_thread_exit`] called in each thread that has a heap of its own.
     pub(super) exit_hook: ExitHook,
-    started: Once<Futex>,
+    started: Start,
     /// Whether what may allocate has been done after starting: see [`start`].
     announced: AtomicBool,
     /// How many slow paths of allocation look whether the handler of faults was replaced.
@@ -86,9 +86,9 @@ pub(super) static PROCESS: Process = Process {
     profile_files: ProfileFiles::new(),
     profile_control: ProfileControl::new(),
     fallback: AtomicPtr::new(ptr::null_mut()),
-    freed_early: Inbox::new(),
+    freed_early: FreedEarly::new(),
     exit_hook: ExitHook::new(),
-    started: Once::new(),
+    started: Start::new(),
     announced: AtomicBool::new(false),
     handler_looks: AtomicU32::new(0),
     recordings: Recordings::new(),
@@ -163,6 +163,7 @@ pub(super) fn with_details<R>(visit: impl FnOnce(&Details<'_>) -> R) -> Option<R
 #[must_use]
 pub(super) fn stats_of_heap(heap: &ExplicitHeap<System>) -> HeapStats {
     let entered = heap.enter();
+    PROCESS.freed_early.free_all(entered.own());
     drain(entered.own());
     let row = snapshot::heap_row(&PROCESS.shared, entered.own().heap(), Some(heap.holdings()));
     HeapStats { kind: HeapKind::Explicit, ..row }
@@ -342,7 +343,13 @@ fn register_fork_handlers() {
 }
 
 fn locks() -> Locks<'static> {
-    Locks { pressure: &PROCESS.pressure, threads: &PROCESS.threads, shared: &PROCESS.shared }
+    Locks {
+        pressure: &PROCESS.pressure,
+        start: &PROCESS.started,
+        threads: &PROCESS.threads,
+        freed_early: &PROCESS.freed_early,
+        shared: &PROCESS.shared,
+    }
 }
 
 extern "C" fn before_fork() {

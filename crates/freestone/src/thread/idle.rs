@@ -66,7 +66,7 @@ impl<O: Os> Look<'_, O> {
 
     /// Looks through an inbox. Notes what it leaves there, and when it may be looked through again.
     pub(crate) fn through(&self, mailbox: &Mailbox) {
-        let new = mailbox.inbox().take_for_owner(mailbox.key());
+        let new = mailbox.inbox().take_for_owner(|| mailbox.key());
         if new.is_empty() {
             return;
         }
@@ -94,7 +94,7 @@ impl<O: Os> Look<'_, O> {
         if bytes < self.bytes_least {
             return Some(new);
         }
-        let old = mailbox.looked_through().take_for_owner(mailbox.key());
+        let old = mailbox.looked_through().take_for_owner(|| mailbox.key());
         if !old.is_empty() && self.collect(&old, view, bits).is_none() {
             if let Err(old) = mailbox.looked_through().put_back(old) {
                 self.send(view, old);
@@ -200,7 +200,7 @@ pub(crate) fn put_back<O: Os>(shared: &Shared<O>, mailbox: &Mailbox, blocks: InT
         if mailbox.inbox().is_closed() {
             return Err(left);
         }
-        let newer = mailbox.inbox().take_for_owner(mailbox.key());
+        let newer = mailbox.inbox().take_for_owner(|| mailbox.key());
         if newer.is_empty() {
             blocks = left;
             continue;

@@ -144,7 +144,7 @@ fn sort_some<O: Os>(own: Own<'_, O>, mailbox: &Mailbox, class: usize, (bytes, mo
     // Each block was allocated before it was freed, so the newest view covers it.
     let (view, os_page_bytes) = (own.renew_view(), own.shared().os().os_page_bytes());
     for inbox in [mailbox.inbox(), mailbox.looked_through()] {
-        let mut blocks = inbox.take_for_owner(mailbox.key());
+        let mut blocks = inbox.take_for_owner(|| mailbox.key());
         while !blocks.is_empty() {
             if *bytes >= most {
                 // The inbox of an orphaned heap is never closed.

@@ -15,7 +15,9 @@ static ONE_FORK: Mutex<()> = Mutex::new(());
 /// The parts of an allocator, and what its forks need.
 struct Parts {
     pressure: Pressure,
+    start: Start,
     threads: Threads<System>,
+    freed_early: FreedEarly,
     shared: Box<Shared<System>>,
     forks: Forks,
 }
@@ -24,14 +26,22 @@ impl Parts {
     fn new() -> Self {
         Self {
             pressure: Pressure::new(),
+            start: Start::new(),
             threads: Threads::new(),
+            freed_early: FreedEarly::new(),
             shared: Box::new(Shared::new(System)),
             forks: Forks::new(),
         }
     }
 
     fn locks(&self) -> Locks<'_> {
-        Locks { pressure: &self.pressure, threads: &self.threads, shared: &self.shared }
+        Locks {
+            pressure: &self.pressure,
+            start: &self.start,
+            threads: &self.threads,
+            freed_early: &self.freed_early,
+            shared: &self.shared,
+        }
     }
 
     /// Ends a fork of this thread.
@@ -105,6 +115,35 @@ fn a_fork_in_a_thread_that_holds_a_lock_takes_none_and_releases_none() {
     }
 }
 
+/// In the child no thread would go on with either.
+#[test]
+#[cfg_attr(miri, ignore = "links by assembler")]
+fn a_fork_waits_for_who_starts_the_allocator_and_for_who_frees_kept_blocks() {
+    let _one = ONE_FORK.lock().unwrap_or_else(PoisonError::into_inner);
+    let parts = Parts::new();
+    parts.start.lock_for_fork();
+    parts.freed_early.lock_for_fork();
+    thread::scope(|scope| {
+        let forking = scope.spawn(|| {
+            parts.forks.lock(&parts.locks());
+            parts.unlock(false);
+        });
+        let waits = || {
+            for _ in 0..100 {
+                thread::yield_now();
+                assert!(!forking.is_finished());
+            }
+        };
+        waits();
+        // SAFETY: this thread took the lock.
+        parts.start.unlock_after_fork(unsafe { Forker::new() });
+        waits();
+        // SAFETY: this thread took the lock.
+        parts.freed_early.unlock_after_fork(unsafe { Forker::new() });
+        forking.join().unwrap();
+    });
+}
+
 /// The folder of this thread in `/proc`.
 fn thread_in_proc() -> PathBuf {
     Path::new("/proc").join(fs::read_link("/proc/thread-self").expect("the kernel says so"))
@@ -138,9 +177,12 @@ impl Gate<'_> {
 #[cfg_attr(not(target_os = "linux"), ignore = "asks the kernel which threads sleep")]
 fn a_thread_waits_for_a_fork_at_every_lock() {
     type Take = fn(&Parts, &Gate<'_>);
-    let takes: [Take; 5] = [
+    let takes: [Take; 6] = [
         // SAFETY: nothing is called.
         |parts, _| unsafe { parts.pressure.listen(None, core::ptr::null_mut()) },
+        |parts, _| {
+            let _ = parts.start.call(|| false);
+        },
         |parts, _| {
             let _ = parts.threads.n_alive();
         },

@@ -10,7 +10,7 @@ fn a_block_that_a_starting_thread_freed_is_handed_out_again_once_a_thread_has_a_
     const SIZE: usize = 3000;
     let block = allocate(SIZE);
     // SAFETY: the block is live, and not used again.
-    unsafe { keep_freed(block) };
+    unsafe { PROCESS.freed_early.keep(&PROCESS.shared, block) };
     // The heap of the new thread frees the block, which goes back to this thread's heap when the new thread ends, if not before.
     thread::spawn(|| assert!(!allocate(SIZE).is_null())).join().unwrap();
     let mut taken = std::vec::Vec::new();
@@ -30,7 +30,7 @@ fn an_address_outside_the_heap_is_not_kept() {
     let mut foreign = [7_u64; 2];
     assert!(!allocate(1).is_null());
     // SAFETY: the address is not one of the allocator's.
-    unsafe { keep_freed((&raw mut foreign).cast()) };
+    unsafe { PROCESS.freed_early.keep(&PROCESS.shared, (&raw mut foreign).cast()) };
     assert_eq!(foreign, [7; 2]);
 }
 

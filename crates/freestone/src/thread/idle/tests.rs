@@ -225,7 +225,7 @@ fn without_address_space_for_the_bitmap_nothing_happens() {
     let mailbox = owner.heap().mailbox();
     let newest = mailbox.inbox().newest();
     // What `through` does if the kernel has none.
-    let blocks = mailbox.inbox().take_for_owner(mailbox.key());
+    let blocks = mailbox.inbox().take_for_owner(|| mailbox.key());
     let look = Look { shared: &world.shared, bytes_least: 0, looking: &Looking::new(), is_ending: &|| false };
     look.put_back(mailbox, blocks);
     assert_eq!(mailbox.inbox().newest(), newest);

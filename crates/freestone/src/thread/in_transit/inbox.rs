@@ -66,9 +66,10 @@ impl BlockInbox {
         let _ = unsafe { self.0.push(node, node, key) };
     }
 
-    /// Takes all of it, linked with `key`, as any thread may.
-    pub(crate) fn take_for_owner(&self, key: LinkKey) -> InTransit {
-        InTransit::new(self.0.take_for_owner(), key)
+    /// Takes all of it, as any thread may. `key` says what it is linked with: it is asked afterwards, for the heap may have begun to live just before.
+    pub(crate) fn take_for_owner(&self, key: impl Fn() -> LinkKey) -> InTransit {
+        let blocks = self.0.take_for_owner();
+        InTransit::new(blocks, key())
     }
 
     /// Puts back what [`BlockInbox::take_for_owner`] took, if the inbox is empty and open.

@@ -144,7 +144,7 @@ fn few_are_sorted_whatever_comes_meanwhile() {
     world.orphan_others(own);
     let mailbox = lost.heap().mailbox();
     assert!(mailbox.looked_through().newest() != 0);
-    let out = mailbox.inbox().take_for_owner(mailbox.key());
+    let out = mailbox.inbox().take_for_owner(|| mailbox.key());
     free_all(own, &second[..1]);
     assert!(idle::put_back(&world.shared, mailbox, out).is_ok());
     assert_eq!(mailbox.inbox().newest(), second[0].addr());
