@@ -2,7 +2,8 @@
 //!
 //! The kernel starts a process's `ru_maxrss` at the resident size of the process that spawned it. The lab is large, so it never spawns what
 //! it measures. It starts this process instead, which has touched almost no memory: it spawns the command, waits for it with `wait4`, and
-//! writes what the kernel counted to REPORT. PRELOAD (`-`: none) is put into the environment of the command only.
+//! writes what the kernel counted to REPORT. PRELOAD (`-`: none) is put into the environment of the command only, before what the user preloads;
+//! allocators that the user preloads are not in this process's environment any more.
 //!
 //! The lab, this process and the command share a process group. A signal from the terminal reaches the command directly; a signal from the
 //! lab is passed on here; signals from other processes are ignored here, because the lab handles them.

@@ -1,6 +1,9 @@
 //! The library and the environment that put an allocator into a child process.
 
-use std::ffi::{OsStr, OsString};
+use crate::workload::loaded_allocator;
+use std::env;
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -26,9 +29,15 @@ impl<'a> Preload<'a> {
         };
     }
 
-    /// Puts the variables alone into the environment: for the launcher, which must not run under the allocator itself.
+    /// Puts the variables alone into the environment: for the launcher, which must not run under the allocator itself. What the user preloads
+    /// stays, but for allocators: the command would run under them in place of the C library's.
     pub(crate) fn apply_environment(self, command: &mut Command) {
         command.envs(self.environment.iter().map(|(key, value)| (key, value)));
+        let inherited = env::var_os("LD_PRELOAD").unwrap_or_default();
+        match without(&inherited, |name| CString::new(name).is_ok_and(|name| loaded_allocator::brings_malloc(&name))) {
+            others if others.is_empty() => command.env_remove("LD_PRELOAD"),
+            others => command.env("LD_PRELOAD", others),
+        };
     }
 
     /// The library as an argument; `-` stands for none.
@@ -37,9 +46,23 @@ impl<'a> Preload<'a> {
     }
 }
 
+/// The value of `LD_PRELOAD` without the libraries that `is_allocator` names.
+fn without(list: &OsStr, is_allocator: impl Fn(&[u8]) -> bool) -> OsString {
+    let names = list.as_bytes().split(|byte| b" :".contains(byte));
+    let others: Vec<&[u8]> = names.filter(|name| !name.is_empty() && !is_allocator(name)).collect();
+    OsStr::from_bytes(&others.join(&b':')).to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn allocators_are_taken_out_of_a_list_that_spaces_and_colons_separate() {
+        let left = |list: &str| without(OsStr::new(list), |name| name.starts_with(b"libmalloc"));
+        assert_eq!(left("liba.so libmalloc.so:/lib/b.so  libmalloc2.so"), "liba.so:/lib/b.so");
+        assert_eq!([left("libmalloc.so"), left("")], ["", ""]);
+    }
 
     fn environment_of(command: &Command) -> Vec<(OsString, Option<OsString>)> {
         command.get_envs().map(|(key, value)| (key.to_owned(), value.map(OsStr::to_owned))).collect()

@@ -12,10 +12,28 @@ pub(crate) const UNSTATED: &str = "unstated";
 
 /// The file that answers `malloc` in this process.
 pub(crate) fn malloc_library() -> String {
+    file_of(symbol(c"malloc"))
+}
+
+/// Whether the library that `name` stands for in `LD_PRELOAD` is in this process, and it, or a library that it needs, has a `malloc` in place of the C
+/// library's.
+pub(crate) fn brings_malloc(name: &CStr) -> bool {
+    // SAFETY: the name is a C string; with RTLD_NOLOAD nothing is loaded, so no code of the library runs.
+    let library = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOLOAD | libc::RTLD_LAZY) };
+    if library.is_null() {
+        return false;
+    }
+    // SAFETY: the handle is one of dlopen's, and the name a C string. The library stays: it was preloaded.
+    let malloc = unsafe { libc::dlsym(library, c"malloc".as_ptr()) };
+    let c_library = libc::gnu_get_libc_version as *const () as *mut c_void;
+    !malloc.is_null() && file_of(malloc) != file_of(c_library)
+}
+
+/// The file that an address of this process belongs to.
+fn file_of(address: *mut c_void) -> String {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
-    let malloc = symbol(c"malloc");
     // SAFETY: dladdr accepts any address and writes to the local.
-    unsafe { libc::dladdr(malloc, info.as_mut_ptr()) };
+    unsafe { libc::dladdr(address, info.as_mut_ptr()) };
     // SAFETY: dladdr filled it in; should it fail, all-zero is a valid `Dl_info` too.
     let info = unsafe { info.assume_init() };
     if info.dli_fname.is_null() {
@@ -72,6 +90,11 @@ mod tests {
         assert!(malloc_library().contains("libc"), "{}", malloc_library());
         assert_eq!(version(), format!("glibc {}", glibc_version()));
         assert!(glibc_version().starts_with("2."));
+    }
+
+    #[test]
+    fn a_library_that_has_the_c_librarys_malloc_or_is_not_there_brings_none() {
+        assert!(!brings_malloc(c"libc.so.6") && !brings_malloc(c"libm.so.6") && !brings_malloc(c"no-such-library.so"));
     }
 
     #[test]
