@@ -2,7 +2,8 @@
 
 mod harness;
 
-use harness::{command, library, said, succeeded};
+use harness::{command, file, freestone, holds, library, said, succeeded};
+use std::fs;
 
 #[test]
 fn a_command_does_not_inherit_an_allocator_that_the_user_preloads_but_other_libraries() {
@@ -15,4 +16,21 @@ fn a_command_does_not_inherit_an_allocator_that_the_user_preloads_but_other_libr
         let has_report = succeeded(&output).contains("library        freestone");
         assert_eq!(has_report, allocator == "freestone", "{}", said(&output));
     }
+}
+
+#[test]
+fn a_run_that_fails_after_the_warm_up_is_not_measured_unless_failures_are_ignored() {
+    let [count, out] = ["failing-later.count", "failing-later.jsonl"].map(file);
+    // Under Freestone, the first run alone does not fail.
+    let script = format!("case $LD_PRELOAD in *libfreestone*) [ ! -e {count} ] || kill -SEGV $$; touch {count};; esac");
+    let measured = |options: &[&str]| {
+        let _ = fs::remove_file(&count);
+        let compare = ["compare", "-a", "system,freestone", "-r", "2", "--no-report", "-o", &out];
+        let output = freestone(&[&compare, options, &["--", "sh", "-c", &script]].concat());
+        (succeeded(&output), fs::read_to_string(&out).unwrap().matches(r#""allocator":"freestone","round""#).count())
+    };
+    let (told, n_runs) = measured(&[]);
+    holds(&told, &["under freestone: ended by signal 11 (SIGSEGV)", "--ignore-failure"]);
+    assert_eq!(n_runs, 0);
+    assert_eq!(measured(&["--ignore-failure"]).1, 2);
 }

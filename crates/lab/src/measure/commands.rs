@@ -114,10 +114,7 @@ impl CommandJob {
             measurement.warn(Warning::NotInProcess { subject, allocator: name, why })?;
             return Ok(false);
         }
-        if run.record.exit != 0 && !self.ignore_failure {
-            let ending = run.record.ending();
-            let colon = if run.last_lines.is_empty() { "" } else { ": " };
-            let what = format!("{ending}{colon}{} (--ignore-failure measures it all the same)", run.last_lines);
+        if let Some(what) = self.failure(run) {
             measurement.give_up(&subject, &name, what)?;
             return Ok(false);
         }
@@ -125,6 +122,16 @@ impl CommandJob {
             measurement.warn(Warning::ResultsDiffer { subject, allocator: name })?;
         }
         Ok(true)
+    }
+
+    /// How a run failed that is not to be measured; `None` if it may be.
+    fn failure(&self, run: &CommandRun) -> Option<String> {
+        let colon = if run.last_lines.is_empty() { "" } else { ": " };
+        let what = || {
+            let ending = run.record.ending();
+            format!("{ending}{colon}{} (--ignore-failure measures it all the same)", run.last_lines)
+        };
+        (run.record.exit != 0 && !self.ignore_failure).then(what)
     }
 
     /// Drops the allocators that cannot be preloaded into the command: all but the system's.
@@ -187,6 +194,9 @@ impl WarmCommand<'_> {
         let (subject, name) = (self.job.subject.clone(), allocator.name.clone());
         match self.job.run(allocator, false) {
             Ok(run) => {
+                if let Some(what) = self.job.failure(&run) {
+                    return measurement.give_up(&subject, &name, what);
+                }
                 if self.expected.differs(&run) {
                     let (subject, allocator) = (subject.clone(), name.clone());
                     measurement.warn(Warning::ResultsDiffer { subject, allocator })?;
