@@ -2,8 +2,10 @@
 
 mod harness;
 
-use harness::{command, file, freestone, holds, library, said, succeeded};
+use harness::{command, file, freestone, holds, library, said, scratch, succeeded};
 use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_command_does_not_inherit_an_allocator_that_the_user_preloads_but_other_libraries() {
@@ -33,4 +35,24 @@ fn a_run_that_fails_after_the_warm_up_is_not_measured_unless_failures_are_ignore
     holds(&told, &["under freestone: ended by signal 11 (SIGSEGV)", "--ignore-failure"]);
     assert_eq!(n_runs, 0);
     assert_eq!(measured(&["--ignore-failure"]).1, 2);
+}
+
+#[test]
+fn a_background_process_that_holds_the_output_counts_against_the_time_limit() {
+    let began = Instant::now();
+    let options = ["compare", "-a", "system", "--timeout", "1", "--no-report", "--", "sh", "-c"];
+    let output = freestone(&[&options[..], &["sleep 100 & echo hi"]].concat());
+    assert_eq!(output.status.code(), Some(124), "{}", said(&output));
+    holds(&said(&output), &["has ended, but a process that it started held its output for more than 1 s"]);
+    assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn the_output_of_a_command_is_not_kept_in_memory() {
+    // More than the lab may have.
+    let shell = "ulimit -v 1000000; exec \"$0\" \"$@\"";
+    let compare = ["compare", "-a", "system", "-r", "1", "--no-report", "--", "head", "-c", "1200000000", "/dev/zero"];
+    let mut lab = Command::new("sh");
+    lab.args(["-c", shell, env!("CARGO_BIN_EXE_freestone")]).args(compare).current_dir(scratch());
+    succeeded(&lab.output().unwrap());
 }

@@ -9,13 +9,17 @@ use crate::scratch_file::ScratchFile;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// Lines of standard error that a captured run keeps.
 const KEPT_LINES: usize = 3;
+
+/// Bytes of standard output that are read at once.
+const PIECE: usize = 1 << 16;
 
 /// How often an attached run looks for signals and for the end of the command.
 const POLL: Duration = Duration::from_millis(2);
@@ -70,19 +74,39 @@ pub(crate) fn run_captured(
     let report = ScratchFile::new("launch")?;
     let mut command = launcher(arguments, preload, report.path(), watch)?;
     folder.map(|folder| command.current_dir(folder));
-    let finished = child::run(&mut command, limit).context("the measuring process could not be started")?;
+    command.stdin(Stdio::null());
+    let finished =
+        child::run_and_read(&mut command, limit, digest).context("the measuring process could not be started")?;
+    let seconds = limit.as_secs();
     match finished.end {
         End::Exited(_) => {}
-        End::TimedOut => bail!("took longer than {} s and was ended; raise --timeout", limit.as_secs()),
+        End::TimedOut if read_record(report.path()).is_ok() => bail!(
+            "has ended, but a process that it started held its output for more than {seconds} s and was ended; redirect that process's output, or \
+             raise --timeout"
+        ),
+        End::TimedOut => bail!("took longer than {seconds} s and was ended; raise --timeout"),
         End::Interrupted => bail!("interrupted"),
     }
-    let mut digest = DefaultHasher::new();
-    finished.stdout.hash(&mut digest);
     Ok(CommandRun {
         record: read_record(report.path())?,
-        output_digest: digest.finish(),
+        output_digest: finished.stdout,
         last_lines: last_lines(&String::from_utf8_lossy(&finished.stderr)),
     })
+}
+
+/// A digest of what a pipe holds. It is read in pieces of one size, so that the digest depends on nothing else.
+fn digest(mut pipe: ChildStdout) -> u64 {
+    let mut digest = DefaultHasher::new();
+    let mut piece = Vec::with_capacity(PIECE);
+    loop {
+        // What was read before an error counts.
+        let _ = pipe.by_ref().take(PIECE as u64).read_to_end(&mut piece);
+        digest.write(&piece);
+        if piece.len() < PIECE {
+            return digest.finish();
+        }
+        piece.clear();
+    }
 }
 
 fn last_lines(text: &str) -> String {
