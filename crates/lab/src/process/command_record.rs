@@ -25,7 +25,7 @@ pub(crate) struct CommandRecord {
     pub(crate) context_switches: u64,
     /// Largest resident size of the largest of these processes.
     pub(crate) peak_rss_bytes: u64,
-    /// Whether the preloaded library was mapped when the command exited; `None` if the command was not watched.
+    /// Whether the preloaded library was mapped when the command exited; `None` if the command was not watched, or could not be.
     pub(crate) was_mapped: Option<bool>,
     /// What the processes of a server held a second after its client had ended, shared memory in proportion; `None` for a command.
     #[serde(default)]

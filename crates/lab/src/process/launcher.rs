@@ -74,13 +74,13 @@ fn launch(program: Program, watched: Option<&str>, awaited: AwaitedSignals) -> C
         Ok(pid) => pid,
         Err(refusal) => return not_started(&refusal),
     };
-    let mut was_mapped = watched.map(|_| false);
+    // If the kernel forbids tracing, there are no stops, and nothing is known.
+    let mut was_mapped = None;
     let (status, usage) = loop {
         match wait(pid) {
             Ok(Some((status, _))) if libc::WIFSTOPPED(status) => {
                 if let Some(library) = watched {
-                    let mapped = resume(pid, status, library);
-                    was_mapped = was_mapped.map(|before| before || mapped);
+                    was_mapped = resume(pid, status, library).or(was_mapped);
                 }
             }
             Ok(Some(ended)) => break ended,
@@ -130,11 +130,11 @@ fn wait(pid: libc::pid_t) -> io::Result<Option<(libc::c_int, libc::rusage)>> {
 }
 
 /// Lets a stopped command continue. Returns whether `library` is mapped in it, if it stopped because it exits.
-fn resume(pid: libc::pid_t, status: libc::c_int, library: &str) -> bool {
+fn resume(pid: libc::pid_t, status: libc::c_int, library: &str) -> Option<bool> {
     let signal = libc::WSTOPSIG(status);
     let event = status >> 16;
-    let mapped = event == libc::PTRACE_EVENT_EXIT
-        && proc_file::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains(library));
+    let mapped = (event == libc::PTRACE_EVENT_EXIT)
+        .then(|| proc_file::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains(library)));
     // The kernel reports its own stops as SIGTRAP; every other signal is the command's.
     let deliver = if signal == libc::SIGTRAP { 0 } else { signal };
     let options = libc::PTRACE_O_TRACEEXIT | libc::PTRACE_O_TRACEEXEC;
