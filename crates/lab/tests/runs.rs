@@ -64,3 +64,12 @@ fn where_tracing_is_forbidden_a_command_is_measured_and_a_warning_says_that_it_w
     assert!(!told.contains("was not in the process"), "{told}");
     holds(&String::from_utf8_lossy(&output.stdout), &["freestone"]);
 }
+
+#[test]
+fn a_command_keeps_its_status_and_figures_if_nothing_can_be_written() {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -f 0; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_freestone")]);
+    let output = shell.args(["run", "-a", "system", "--", "sh", "-c", "exit 7"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{}", said(&output));
+    holds(&said(&output), &["exit status 7", "peak RSS"]);
+}

@@ -5,14 +5,13 @@ use crate::process::command_file::Refusal;
 use crate::process::command_record::CommandRecord;
 use crate::process::preload::Preload;
 use crate::process::{interrupt, own_executable};
-use crate::scratch_file::ScratchFile;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
-use std::fs;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::Read;
+use std::io::{self, PipeReader, PipeWriter, Read};
+use std::os::fd::AsRawFd;
 use std::path::Path;
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::{self, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// Lines of standard error that a captured run keeps.
@@ -34,26 +33,56 @@ pub(crate) struct CommandRun {
     pub(crate) last_lines: String,
 }
 
+/// Where a launcher writes its record: a pipe, because the disk may be full.
+pub(crate) struct RecordPipe {
+    reader: PipeReader,
+    writer: PipeWriter,
+}
+
+impl RecordPipe {
+    /// A pipe for one launcher.
+    ///
+    /// # Errors
+    /// The kernel has none.
+    pub(crate) fn new() -> Result<Self> {
+        let (reader, writer) = io::pipe().context("no pipe for the measuring process's report can be made")?;
+        Ok(Self { reader, writer })
+    }
+
+    /// The name by which the launcher opens it. It does not inherit it, so nor does the command.
+    fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", process::id(), self.writer.as_raw_fd())
+    }
+
+    /// Reads the record of a launcher that has ended.
+    ///
+    /// # Errors
+    /// There is no record, or it says that the command could not be started.
+    pub(crate) fn read(self) -> Result<CommandRecord> {
+        drop(self.writer);
+        record_in(&io::read_to_string(self.reader).context("the measuring process's report cannot be read")?)
+    }
+}
+
 /// The launcher for `arguments` under `preload`, not yet started; it writes its record to `report`. If `watch` is set, it also checks that
 /// the preloaded library is mapped when the command exits.
 ///
 /// # Errors
 /// The path of the lab's executable is unknown.
-pub(crate) fn launcher(arguments: &[OsString], preload: Preload<'_>, report: &Path, watch: bool) -> Result<Command> {
+pub(crate) fn launcher(arguments: &[OsString], preload: Preload<'_>, report: &RecordPipe, watch: bool) -> Result<Command> {
     let mut command = Command::new(own_executable::path()?);
     let watch = if watch { "1" } else { "0" };
-    command.arg("launch").arg(report).arg(preload.library_argument()).arg(watch).arg("--").args(arguments);
+    command.arg("launch").arg(report.path()).arg(preload.library_argument()).arg(watch).arg("--").args(arguments);
     preload.apply_environment(&mut command);
     Ok(command)
 }
 
-/// Reads the record that the launcher wrote to `report`.
-///
-/// # Errors
-/// There is no record, or it says that the command could not be started.
-pub(crate) fn read_record(report: &Path) -> Result<CommandRecord> {
-    let text = fs::read_to_string(report).context("the measuring process left no report")?;
-    let record: CommandRecord = serde_json::from_str(&text).context("the measuring process left a damaged report")?;
+/// The record that a launcher has written.
+fn record_in(text: &str) -> Result<CommandRecord> {
+    if text.is_empty() {
+        bail!("the measuring process left no report");
+    }
+    let record: CommandRecord = serde_json::from_str(text).context("the measuring process left a damaged report")?;
     match record.start_error {
         Some(error) => Err(Refusal::new(record.exit as u8, error).into()),
         None => Ok(record),
@@ -71,8 +100,8 @@ pub(crate) fn run_captured(
     limit: Duration,
     watch: bool,
 ) -> Result<CommandRun> {
-    let report = ScratchFile::new("launch")?;
-    let mut command = launcher(arguments, preload, report.path(), watch)?;
+    let report = RecordPipe::new()?;
+    let mut command = launcher(arguments, preload, &report, watch)?;
     folder.map(|folder| command.current_dir(folder));
     command.stdin(Stdio::null());
     let finished =
@@ -80,7 +109,7 @@ pub(crate) fn run_captured(
     let seconds = limit.as_secs();
     match finished.end {
         End::Exited(_) => {}
-        End::TimedOut if read_record(report.path()).is_ok() => bail!(
+        End::TimedOut if report.read().is_ok() => bail!(
             "has ended, but a process that it started held its output for more than {seconds} s and was ended; redirect that process's output, or \
              raise --timeout"
         ),
@@ -88,7 +117,7 @@ pub(crate) fn run_captured(
         End::Interrupted => bail!("interrupted"),
     }
     Ok(CommandRun {
-        record: read_record(report.path())?,
+        record: report.read()?,
         output_digest: finished.stdout,
         last_lines: last_lines(&String::from_utf8_lossy(&finished.stderr)),
     })
@@ -124,15 +153,15 @@ pub(crate) fn run_attached(
     preload: Preload<'_>,
     mut while_running: impl FnMut(u32),
 ) -> Result<CommandRecord> {
-    let report = ScratchFile::new("launch")?;
-    let mut command = launcher(arguments, preload, report.path(), false)?;
+    let report = RecordPipe::new()?;
+    let mut command = launcher(arguments, preload, &report, false)?;
     command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
     let mut child =
         interrupt::while_blocked(|| command.spawn()).context("the measuring process could not be started")?;
     loop {
         interrupt::pending_for_the_command().for_each(|signal| child::send(&child, signal));
         if child.try_wait().context("the measuring process could not be waited for")?.is_some() {
-            return read_record(report.path());
+            return report.read();
         }
         while_running(child.id());
         std::thread::sleep(POLL);
@@ -142,6 +171,7 @@ pub(crate) fn run_attached(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_last_lines_of_standard_error_are_kept_in_order() {
@@ -152,15 +182,15 @@ mod tests {
 
     #[test]
     fn a_record_that_is_missing_or_damaged_or_of_a_refused_command_is_an_error() {
-        let report = ScratchFile::new("record-test").unwrap();
-        let error = || format!("{:#}", read_record(report.path()).unwrap_err());
-        assert!(error().starts_with("the measuring process left no report"));
-        fs::write(report.path(), "{").unwrap();
-        assert!(error().starts_with("the measuring process left a damaged report"));
+        let error = |text: &str| {
+            let report = RecordPipe::new().unwrap();
+            fs::write(report.path(), text).unwrap();
+            report.read().unwrap_err()
+        };
+        assert!(error("").to_string().starts_with("the measuring process left no report"));
+        assert!(format!("{:#}", error("{")).starts_with("the measuring process left a damaged report"));
         let refused = CommandRecord::not_started(127, "no such command".into());
-        fs::write(report.path(), serde_json::to_string(&refused).unwrap()).unwrap();
-        assert_eq!(error(), "no such command");
-        let status = read_record(report.path()).unwrap_err().downcast::<Refusal>().unwrap().status;
-        assert_eq!(status, 127);
+        let error = error(&serde_json::to_string(&refused).unwrap());
+        assert_eq!((error.to_string().as_str(), error.downcast::<Refusal>().unwrap().status), ("no such command", 127));
     }
 }

@@ -4,10 +4,9 @@
 //! lab reads what the server's processes hold, asks the server to end (SIGTERM), and kills it if it is still there ten seconds later.
 
 use crate::process::command_record::CommandRecord;
-use crate::process::command_run::{self, CommandRun};
+use crate::process::command_run::{self, CommandRun, RecordPipe};
 use crate::process::preload::Preload;
 use crate::process::{child, interrupt};
-use crate::scratch_file::ScratchFile;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs;
@@ -44,14 +43,14 @@ pub(crate) fn run(
     folder: Option<&Path>,
     limit: Duration,
 ) -> Result<CommandRun> {
-    let report = ScratchFile::new("server")?;
-    let mut launcher = command_run::launcher(&server.words, preload, report.path(), preload.library.is_some())?;
+    let report = RecordPipe::new()?;
+    let mut launcher = command_run::launcher(&server.words, preload, &report, preload.library.is_some())?;
     folder.map(|folder| launcher.current_dir(folder));
     launcher.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut running = interrupt::while_blocked(|| launcher.spawn()).context("the server could not be started")?;
     thread::sleep(server.wait);
     if running.try_wait().context("the server could not be watched")?.is_some() {
-        let record = command_run::read_record(report.path())?;
+        let record = report.read()?;
         bail!("the server ended with status {} before the client started; try it by itself", record.exit);
     }
     let outcome = command_run::run_captured(client, Preload::NONE, folder, limit, false);
@@ -61,7 +60,7 @@ pub(crate) fn run(
     let settled_bytes = descendants_bytes(running.id());
     end(&mut running)?;
     let mut run = outcome.context("the client")?;
-    let of_server = command_run::read_record(report.path())?;
+    let of_server = report.read()?;
     let CommandRecord { wall_ns, exit, signal, .. } = run.record;
     run.record = CommandRecord { wall_ns, exit, signal, settled_bytes, ..of_server };
     Ok(run)
