@@ -4,7 +4,7 @@
 //! folder that was made for it, which only its user may enter: nobody else has put anything there before.
 
 use anyhow::{Context, Result, bail};
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::iter;
@@ -25,6 +25,16 @@ impl ScratchFile {
     pub(crate) fn new(name: &str) -> Result<Self> {
         let folder = ScratchFolder::new(name)?;
         Ok(Self { path: Self::path_of(name, folder.number), folder })
+    }
+
+    /// A file without a name: nothing is left of it, however its process ends.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn unnamed(what: &str) -> Result<File> {
+        let file = Self::new(what)?;
+        let shown = || format!("{} cannot be made", file.path.display());
+        File::options().read(true).write(true).create_new(true).open(&file.path).with_context(shown)
     }
 
     /// The path of the file `name` with this number, which may be another process's.

@@ -4,7 +4,9 @@ mod harness;
 
 use harness::{command, file, freestone, holds, library, said, scratch, succeeded, without_permission_to_trace};
 use std::fs;
-use std::process::Command;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 
 #[test]
@@ -72,4 +74,47 @@ fn a_command_keeps_its_status_and_figures_if_nothing_can_be_written() {
     let output = shell.args(["run", "-a", "system", "--", "sh", "-c", "exit 7"]).output().unwrap();
     assert_eq!(output.status.code(), Some(7), "{}", said(&output));
     holds(&said(&output), &["exit status 7", "peak RSS"]);
+}
+
+/// An empty folder for the temporary files of one run.
+fn empty(name: &str) -> PathBuf {
+    let folder = scratch().join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn the_process_of_a_recorded_workload_leaves_nothing_when_it_is_killed() {
+    let temporary = empty("killed-replay");
+    let options = ["bench", "trace_sqlite", "-a", "system", "-r", "1", "--timeout", "1", "--no-report"];
+    let mut bench = command(&[&options[..], &["-p", "trace_sqlite.ops=100000000"]].concat());
+    let output = bench.env("TMPDIR", &temporary).output().unwrap();
+    holds(&said(&output), &["took longer than 1 s"]);
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}
+
+#[test]
+fn a_signal_while_a_server_starts_ends_it() {
+    let temporary = empty("starting-server");
+    let [script, pipe] = ["starting-server.sh", "starting-server.pipe"].map(file);
+    fs::write(&script, format!("echo $$ > {pipe}; exec sleep 1000")).unwrap();
+    let _ = fs::remove_file(&pipe);
+    succeeded(&Command::new("mkfifo").arg(&pipe).output().unwrap());
+    let server = format!("sh {script}");
+    let options = ["compare", "-a", "system", "--server", &server, "--server-wait", "200000", "--no-report"];
+    let mut lab = command(&[&options[..], &["--", "true"]].concat());
+    let lab = lab.env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let server = fs::read_to_string(&pipe).unwrap();
+    let asked = Instant::now();
+    succeeded(&Command::new("kill").arg(lab.id().to_string()).output().unwrap());
+    let output = lab.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(128 + libc::SIGTERM), "{}", said(&output));
+    assert!(asked.elapsed() < Duration::from_secs(100));
+    // The arguments of a process are gone when it is, whether or not it has been waited for.
+    let is_there = || fs::read(format!("/proc/{}/cmdline", server.trim())).is_ok_and(|words| !words.is_empty());
+    while is_there() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
 }

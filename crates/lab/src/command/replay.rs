@@ -16,7 +16,7 @@ use crate::workload::params::Scale;
 use crate::workload::replay;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use std::fs;
+use std::fs::{self, File};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -156,7 +156,8 @@ fn available_bytes() -> Option<u64> {
 /// Writes the plan into a temporary file.
 fn write(plan: &Plan) -> Result<ScratchFile> {
     let file = ScratchFile::new(replay::PLAN)?;
-    plan.write(file.path()).with_context(|| format!("the plan {} cannot be written", file.path().display()))?;
+    let shown = || format!("the plan {} cannot be written", file.path().display());
+    File::create_new(file.path()).and_then(|made| plan.write(made)).with_context(shown)?;
     Ok(file)
 }
 

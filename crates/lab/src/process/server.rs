@@ -19,6 +19,9 @@ use std::time::{Duration, Instant};
 /// How long a server may take to end.
 const SHUTDOWN_LIMIT: Duration = Duration::from_secs(10);
 
+/// How often a signal to the lab, or the end of a server, is looked for.
+const POLL: Duration = Duration::from_millis(5);
+
 /// How long after its client a server's memory is read.
 const SETTLING: Duration = Duration::from_secs(1);
 
@@ -48,14 +51,14 @@ pub(crate) fn run(
     folder.map(|folder| launcher.current_dir(folder));
     launcher.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut running = interrupt::while_blocked(|| launcher.spawn()).context("the server could not be started")?;
-    thread::sleep(server.wait);
+    pause(server.wait);
     if running.try_wait().context("the server could not be watched")?.is_some() {
         let record = report.read()?;
         bail!("the server ended with status {} before the client started; try it by itself", record.exit);
     }
     let outcome = command_run::run_captured(client, Preload::NONE, folder, limit, false);
     if outcome.is_ok() {
-        thread::sleep(SETTLING);
+        pause(SETTLING);
     }
     let settled_bytes = descendants_bytes(running.id());
     end(&mut running)?;
@@ -64,6 +67,14 @@ pub(crate) fn run(
     let CommandRecord { wall_ns, exit, signal, .. } = run.record;
     run.record = CommandRecord { wall_ns, exit, signal, settled_bytes, ..of_server };
     Ok(run)
+}
+
+/// Waits for so long, or until the lab is asked to stop.
+fn pause(time: Duration) {
+    let began = Instant::now();
+    while !interrupt::asked() && began.elapsed() < time {
+        thread::sleep(POLL.min(time - began.elapsed().min(time)));
+    }
 }
 
 /// What the descendants of `process` hold together, memory that they share in proportion; `None` if the kernel does not tell.
@@ -91,7 +102,7 @@ fn end(launcher: &mut Child) -> Result<()> {
         if launcher.try_wait().context("the server could not be waited for")?.is_some() {
             return Ok(());
         }
-        thread::sleep(Duration::from_millis(5));
+        thread::sleep(POLL);
     }
     child::end_group(launcher);
     launcher.wait().context("the server could not be waited for")?;

@@ -12,7 +12,6 @@ use crate::trace::timeline::{Call, Timeline};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 /// What a plan begins with.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"FSplan\0\x01");
@@ -117,8 +116,8 @@ impl Plan {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
-        let mut file = BufWriter::new(File::create_new(path)?);
+    pub(crate) fn write(&self, file: File) -> io::Result<()> {
+        let mut file = BufWriter::new(file);
         let n_records: usize = self.threads.iter().map(Vec::len).sum();
         let header = [MAGIC, self.threads.len() as u64, self.n_slots.into(), n_records as u64, self.operations, 0];
         for number in header {

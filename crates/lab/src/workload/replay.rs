@@ -32,7 +32,6 @@ use progress::Progress;
 use std::ffi::c_void;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::{mem, ptr};
 
@@ -55,7 +54,10 @@ pub(crate) static WORKLOAD: Workload = Workload {
     ],
     run: |params, meter| {
         let path = ScratchFile::path_of(PLAN, params.get("plan") as u32);
-        run(&path, params, meter)
+        match File::open(&path) {
+            Ok(plan) => run(plan, params, meter),
+            Err(error) => broken(&format!("the plan {} cannot be read: {error}", path.display())),
+        }
     },
     run_on_null: None,
 };
@@ -89,10 +91,10 @@ struct Replay {
 }
 
 /// Replays the plan in a file.
-fn run(path: &Path, params: &Params, meter: &mut Meter) -> Outcome {
-    let (replay, operations) = match Replay::open(path, params) {
+fn run(plan: File, params: &Params, meter: &mut Meter) -> Outcome {
+    let (replay, operations) = match Replay::of(plan, params) {
         Ok(opened) => opened,
-        Err(error) => broken(&format!("the plan {} cannot be read: {error}", path.display())),
+        Err(error) => broken(&format!("the plan cannot be read: {error}")),
     };
     let times = params.get("ops").max(1);
     let (density, at_peak) = meter.section(|_| {
@@ -109,8 +111,7 @@ fn run(path: &Path, params: &Params, meter: &mut Meter) -> Outcome {
 }
 
 impl Replay {
-    fn open(path: &Path, params: &Params) -> std::io::Result<(&'static Self, u64)> {
-        let plan = File::open(path)?;
+    fn of(plan: File, params: &Params) -> std::io::Result<(&'static Self, u64)> {
         let mut header = [0; HEADER_BYTES];
         plan.read_exact_at(&mut header, 0)?;
         let number = |at: usize| header[8 * at..].first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));

@@ -19,6 +19,9 @@ use crate::workload::failure::broken;
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
 use anyhow::{Context, Result};
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
 use std::process::{Command, ExitCode};
 
 const PARAMS: &[Param] = &[
@@ -57,21 +60,21 @@ const TRACES: [(&str, &[u8]); 4] = [
 
 /// Runs the workload called `name`. Another process makes the plan, so that this one's heap holds nothing of it.
 fn run_shipped(name: &str, params: &Params, meter: &mut Meter) -> Outcome {
-    let file = match ScratchFile::new(PLAN) {
+    let file = match ScratchFile::unnamed(PLAN) {
         Ok(file) => file,
         Err(error) => broken(&format!("{error:#}")),
     };
     let made = std::env::current_exe().and_then(|lab| {
         let mut command = Command::new(lab);
-        command.args(["plan", name, &file.number().to_string()]).env_remove("LD_PRELOAD").status()
+        command.args(["plan", name]).stdout(file.try_clone()?).env_remove("LD_PRELOAD").status()
     });
     if !made.is_ok_and(|status| status.success()) {
         broken(&format!("the plan of {name} could not be made"));
     }
-    run(file.path(), params, meter)
+    run(file, params, meter)
 }
 
-/// The process that makes the plan of a workload: `freestone plan NAME NUMBER`.
+/// The process that makes the plan of a workload, on its standard output: `freestone plan NAME`.
 pub(crate) fn main(arguments: &[String]) -> ExitCode {
     match make_plan(arguments) {
         Ok(()) => ExitCode::SUCCESS,
@@ -83,11 +86,11 @@ pub(crate) fn main(arguments: &[String]) -> ExitCode {
 }
 
 fn make_plan(arguments: &[String]) -> Result<()> {
-    let [name, number] = arguments else { anyhow::bail!("write: plan NAME NUMBER") };
+    let [name] = arguments else { anyhow::bail!("write: plan NAME") };
     let (_, trace) = TRACES.iter().find(|(of, _)| of == name).with_context(|| format!("there is no trace {name}"))?;
     let timeline = Timeline::of(&Recording::read(trace)?);
-    let path = ScratchFile::path_of(PLAN, number.parse()?);
-    Plan::of(&timeline, Order::Turns).write(&path).with_context(|| format!("{} cannot be written", path.display()))
+    let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+    Plan::of(&timeline, Order::Turns).write(output).context("the plan cannot be written")
 }
 
 #[cfg(test)]
