@@ -2,12 +2,13 @@
 
 mod harness;
 
-use harness::{command, file, freestone, holds, library, said, scratch, succeeded, without_permission_to_trace};
+use harness::{
+    command, file, freestone, holds, library, refuses, said, scratch, succeeded, without_permission_to_trace,
+};
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
 
 #[test]
 fn a_command_does_not_inherit_an_allocator_that_the_user_preloads_but_other_libraries() {
@@ -117,4 +118,19 @@ fn a_signal_while_a_server_starts_ends_it() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}
+
+#[test]
+fn each_run_reads_the_input_from_its_beginning_and_input_that_nobody_reads_is_said() {
+    let input = file("input.txt");
+    fs::write(&input, "one\ntwo\n").unwrap();
+    let script = "[ \"$(cat | wc -l)\" = \"$0\" ]";
+    let compare = |options: &[&str], lines: &str| {
+        let compare = ["compare", "-a", "system", "-r", "2", "--no-report", "-o", &file("input.jsonl")];
+        let mut compare = command(&[&compare[..], options, &["--", "sh", "-c", script, lines]].concat());
+        succeeded(&compare.stdin(fs::File::open(&input).unwrap()).output().unwrap())
+    };
+    assert!(!compare(&["--input", &input], "2").contains("the command got no input"));
+    holds(&compare(&[], "0"), &["the command got no input", "--input FILE"]);
+    refuses(&["compare", "--input", "/no/such/file", "--", "true"], &["--input /no/such/file cannot be read"]);
 }

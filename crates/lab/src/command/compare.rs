@@ -1,19 +1,23 @@
 //! `freestone compare`: the same command under every allocator at hand, in interleaved rounds.
 //!
 //! A warm-up comes first. Each run of it is watched to its exit, and the library is looked up among its mappings: an allocator that was not
-//! in the process gets no figures. Exit statuses and outputs are compared with those of the first run. With `--server`, the server runs under
+//! in the process gets no figures. Exit statuses and outputs are compared with those of the first run. Each run reads `--input` from its
+//! beginning, or has no input. With `--server`, the server runs under
 //! each allocator and the command is its client, which runs under none; memory and processor time are then the server's.
 
 use crate::allocator::selection;
 use crate::command::conclusion::Output;
 use crate::measure::commands::CommandJob;
 use crate::measure::summary::{Figure, Summary};
+use crate::process::child;
 use crate::process::server::Server;
 use crate::progress;
 use crate::show::{command_line, quantity, summary_tables, table, verdict_text};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use std::ffi::OsString;
+use std::fs::File;
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// The options of `freestone compare`.
@@ -34,6 +38,9 @@ pub(crate) struct Options {
     /// Milliseconds between starting the server and the client
     #[arg(long, default_value_t = 500, requires = "server")]
     server_wait: u64,
+    /// Standard input of each run of the command, or of the client of a server: it has none otherwise
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
     /// Measure commands whose exit status is not 0 too
     #[arg(long)]
     ignore_failure: bool,
@@ -55,6 +62,9 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let mut measurement = options.output.begin("compare", &selection.allocators)?;
     measurement.leave_out(selection.missing)?;
     let proven = measurement.prove(&selection.allocators)?;
+    if options.input.is_none() && child::input_is_waiting() {
+        measurement.leave_out([UNREAD.to_owned()])?;
+    }
     let warm = job.warm_up(proven, &mut measurement)?;
     let nothing = format!("'{}' could not be measured under any allocator", job.subject);
     let baseline = measurement.baseline(&warm.allocators, &nothing)?;
@@ -67,14 +77,21 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     options.output.conclude(&measurement, &summary, || print(&summary, &job.subject))
 }
 
+/// Why the command did not read what the lab was given to read.
+const UNREAD: &str = "the command got no input: each run would need all of it, and the standard input can be read once; give --input FILE";
+
 /// What is measured.
 fn job(options: &Options) -> Result<CommandJob> {
     let command = command_line::quoted(&options.command);
     let server = options.server.as_deref().map(|text| server(text, options.server_wait)).transpose()?;
+    if let Some(file) = &options.input {
+        File::open(file).with_context(|| format!("--input {} cannot be read", file.display()))?;
+    }
     Ok(CommandJob {
         subject: options.server.as_ref().map_or(command.clone(), |server| format!("{command} (server: {server})")),
         command: options.command.clone(),
         server,
+        input: options.input.clone(),
         folder: None,
         limit: Duration::from_secs(options.timeout.get()),
         ignore_failure: options.ignore_failure,

@@ -9,7 +9,7 @@ use crate::allocator::preloading::{self, Obstacle};
 use crate::measure::measurement::Measurement;
 use crate::measure::order;
 use crate::process::command_file::{self, Refusal};
-use crate::process::command_run::{self, CommandRun};
+use crate::process::command_run::{self, CommandRun, Surroundings};
 use crate::process::interrupt;
 use crate::process::server::{self, Server};
 use crate::results::outcome::Outcome;
@@ -28,6 +28,8 @@ pub(crate) struct CommandJob {
     pub(crate) command: Vec<OsString>,
     /// The server that runs under the allocators in place of the command.
     pub(crate) server: Option<Server>,
+    /// The file that each run of the command reads; `None` for no input.
+    pub(crate) input: Option<PathBuf>,
     /// The folder to run in; `None` for the lab's own.
     pub(crate) folder: Option<PathBuf>,
     /// How long one run may take.
@@ -161,12 +163,13 @@ impl CommandJob {
     }
 
     fn run(&self, allocator: &Allocator, watch: bool) -> Result<CommandRun> {
-        let (preload, folder) = (allocator.preload(), self.folder.as_deref());
+        let surroundings =
+            Surroundings { input: self.input.as_deref(), folder: self.folder.as_deref(), limit: self.limit };
         match &self.server {
-            Some(server) => server::run(server, &self.command, preload, folder, self.limit),
+            Some(server) => server::run(server, &self.command, allocator.preload(), surroundings),
             None => {
                 let watch = watch && allocator.library.is_some();
-                command_run::run_captured(&self.command, preload, folder, self.limit, watch)
+                command_run::run_captured(&self.command, allocator.preload(), surroundings, watch)
             }
         }
     }

@@ -15,7 +15,8 @@ use crate::measure::atomics::{AtomicInstructions, Executed};
 use crate::measure::counts;
 use crate::measure::measurement::Measurement;
 use crate::process::child::{self, End};
-use crate::process::{command_file, command_run, interrupt, own_executable};
+use crate::process::command_run::{self, Surroundings};
+use crate::process::{command_file, interrupt, own_executable};
 use crate::progress;
 use crate::results::outcome::Outcome;
 use crate::scratch_file::ScratchFile;
@@ -135,7 +136,8 @@ fn keep(
 
 /// The events of one case, and the operations that they are of.
 fn events(case: &Case, allocator: &Allocator, tools: &mut Tools) -> Result<(Vec<Events>, u64)> {
-    let record = command_run::run_captured(&case.command, allocator.preload(), None, LIMIT, false)?.record;
+    let surroundings = Surroundings { input: None, folder: None, limit: LIMIT };
+    let record = command_run::run_captured(&case.command, allocator.preload(), surroundings, false)?.record;
     if record.exit != 0 {
         bail!("{}", record.ending());
     }

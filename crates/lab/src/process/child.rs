@@ -4,11 +4,11 @@
 //! child started are killed with it. The run of a child ends when its output does: processes that it started may hold that longer than it lives.
 //!
 //! # Safety
-//! `kill` and `waitid` are called with the number of a child that has not been waited for, or of the group that it leads.
+//! `ioctl` writes to a local; `kill` and `waitid` are called with the number of a child that has not been waited for, or of the group that it leads.
 #![allow(unsafe_code)]
 
 use crate::process::interrupt;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::mem;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Stdio};
@@ -130,6 +130,14 @@ fn has_ended(child: &Child) -> io::Result<bool> {
     }
     // SAFETY: the call fills the number in, or leaves it 0 if the child has not ended.
     Ok(unsafe { info.si_pid() } != 0)
+}
+
+/// Whether the lab's own standard input, which no child reads, has something to read that nobody types.
+pub(crate) fn input_is_waiting() -> bool {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the request writes a number to the local.
+    let is_known = unsafe { libc::ioctl(libc::STDIN_FILENO, libc::FIONREAD, &mut bytes) } == 0;
+    is_known && bytes > 0 && !io::stdin().is_terminal()
 }
 
 /// Sends `signal` to `child`, which has not been waited for.

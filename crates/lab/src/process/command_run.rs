@@ -7,6 +7,7 @@ use crate::process::preload::Preload;
 use crate::process::{interrupt, own_executable};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::os::fd::AsRawFd;
@@ -31,6 +32,17 @@ pub(crate) struct CommandRun {
     pub(crate) output_digest: u64,
     /// The last lines of standard error.
     pub(crate) last_lines: String,
+}
+
+/// What a captured run finds.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    /// The file that it reads; `None` for no input.
+    pub(crate) input: Option<&'a Path>,
+    /// The folder to run in; `None` for the lab's own.
+    pub(crate) folder: Option<&'a Path>,
+    /// How long it may take.
+    pub(crate) limit: Duration,
 }
 
 /// Where a launcher writes its record: a pipe, because the disk may be full.
@@ -69,7 +81,12 @@ impl RecordPipe {
 ///
 /// # Errors
 /// The path of the lab's executable is unknown.
-pub(crate) fn launcher(arguments: &[OsString], preload: Preload<'_>, report: &RecordPipe, watch: bool) -> Result<Command> {
+pub(crate) fn launcher(
+    arguments: &[OsString],
+    preload: Preload<'_>,
+    report: &RecordPipe,
+    watch: bool,
+) -> Result<Command> {
     let mut command = Command::new(own_executable::path()?);
     let watch = if watch { "1" } else { "0" };
     command.arg("launch").arg(report.path()).arg(preload.library_argument()).arg(watch).arg("--").args(arguments);
@@ -89,21 +106,24 @@ fn record_in(text: &str) -> Result<CommandRecord> {
     }
 }
 
-/// Runs `arguments` with its output captured, in `folder` or else in the lab's own.
+/// Runs `arguments` with its output captured.
 ///
 /// # Errors
-/// The command cannot be started, or takes longer than `limit`.
+/// The command cannot be started, or takes longer than its limit, or its input cannot be read.
 pub(crate) fn run_captured(
     arguments: &[OsString],
     preload: Preload<'_>,
-    folder: Option<&Path>,
-    limit: Duration,
+    surroundings: Surroundings<'_>,
     watch: bool,
 ) -> Result<CommandRun> {
     let report = RecordPipe::new()?;
     let mut command = launcher(arguments, preload, &report, watch)?;
+    let Surroundings { input, folder, limit } = surroundings;
     folder.map(|folder| command.current_dir(folder));
-    command.stdin(Stdio::null());
+    command.stdin(match input {
+        Some(file) => File::open(file).with_context(|| format!("{} cannot be read", file.display()))?.into(),
+        None => Stdio::null(),
+    });
     let finished =
         child::run_and_read(&mut command, limit, digest).context("the measuring process could not be started")?;
     let seconds = limit.as_secs();

@@ -4,14 +4,13 @@
 //! lab reads what the server's processes hold, asks the server to end (SIGTERM), and kills it if it is still there ten seconds later.
 
 use crate::process::command_record::CommandRecord;
-use crate::process::command_run::{self, CommandRun, RecordPipe};
+use crate::process::command_run::{self, CommandRun, RecordPipe, Surroundings};
 use crate::process::preload::Preload;
 use crate::process::{child, interrupt};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -34,21 +33,19 @@ pub(crate) struct Server {
     pub(crate) wait: Duration,
 }
 
-/// Starts `server` under `preload`, runs `client` once the server's time to start has passed, and ends the server. Both run in `folder`, or else
-/// in the lab's own.
+/// Starts `server` under `preload`, runs `client` once the server's time to start has passed, and ends the server. Only the client reads the input.
 ///
 /// # Errors
-/// Either cannot be started, the server ends early, or the client takes longer than `limit`.
+/// Either cannot be started, the server ends early, or the client takes longer than its limit.
 pub(crate) fn run(
     server: &Server,
     client: &[OsString],
     preload: Preload<'_>,
-    folder: Option<&Path>,
-    limit: Duration,
+    surroundings: Surroundings<'_>,
 ) -> Result<CommandRun> {
     let report = RecordPipe::new()?;
     let mut launcher = command_run::launcher(&server.words, preload, &report, preload.library.is_some())?;
-    folder.map(|folder| launcher.current_dir(folder));
+    surroundings.folder.map(|folder| launcher.current_dir(folder));
     launcher.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut running = interrupt::while_blocked(|| launcher.spawn()).context("the server could not be started")?;
     pause(server.wait);
@@ -56,7 +53,7 @@ pub(crate) fn run(
         let record = report.read()?;
         bail!("the server ended with status {} before the client started; try it by itself", record.exit);
     }
-    let outcome = command_run::run_captured(client, Preload::NONE, folder, limit, false);
+    let outcome = command_run::run_captured(client, Preload::NONE, surroundings, false);
     if outcome.is_ok() {
         pause(SETTLING);
     }
