@@ -3,6 +3,9 @@
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 
+/// The largest value of any parameter: more operations, threads, slots or bytes than a machine has time or memory for.
+const MOST: u64 = 1 << 40;
+
 /// How much work a run does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scale {
@@ -51,7 +54,7 @@ impl Params {
     /// The defaults at `scale`, overridden by `given` (`name=value`).
     ///
     /// # Errors
-    /// A name is not one of the workload's parameters, or a value is not a number or less than the parameter's least.
+    /// A name is not one of the workload's parameters, or a value is not a number, less than the parameter's least, or too large.
     pub(crate) fn resolve(specs: &'static [Param], scale: Scale, given: &[String]) -> Result<Self> {
         let mut values: BTreeMap<_, _> = specs.iter().map(|spec| (spec.name, spec.values[scale as usize])).collect();
         for text in given {
@@ -67,6 +70,9 @@ impl Params {
                 .with_context(|| format!("parameter {name}: '{value}' is not a whole number"))?;
             if value < spec.least {
                 bail!("parameter {name}: {value} is too few; it takes {} or more", spec.least);
+            }
+            if value > MOST {
+                bail!("parameter {name}: {value} is too many; it takes {MOST} or less");
             }
             values.insert(spec.name, value);
         }

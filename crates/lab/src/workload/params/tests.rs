@@ -30,3 +30,11 @@ fn zero_is_refused_where_nothing_could_be_measured() {
     assert_eq!(resolved("ops=0").err().unwrap().to_string(), "parameter ops: 0 is too few; it takes 1 or more");
     assert_eq!((resolved("ops=1").unwrap().get("ops"), resolved("slots=0").unwrap().get("slots")), (1, 0));
 }
+
+#[test]
+fn what_no_machine_could_do_is_refused() {
+    let resolved = |value: u64| Params::resolve(&SPECS, Scale::Quick, &[format!("ops={value}")]);
+    let told = resolved(u64::MAX).err().unwrap().to_string();
+    assert_eq!(told, "parameter ops: 18446744073709551615 is too many; it takes 1099511627776 or less");
+    assert_eq!(resolved(1 << 40).unwrap().get("ops"), 1 << 40);
+}
