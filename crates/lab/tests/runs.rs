@@ -134,3 +134,19 @@ fn each_run_reads_the_input_from_its_beginning_and_input_that_nobody_reads_is_sa
     holds(&compare(&[], "0"), &["the command got no input", "--input FILE"]);
     refuses(&["compare", "--input", "/no/such/file", "--", "true"], &["--input /no/such/file cannot be read"]);
 }
+
+#[test]
+fn options_in_the_environment_are_in_the_results_and_said() {
+    let out = file("options.jsonl");
+    let options =
+        ["bench", "tiny_hot", "-a", "freestone", "-r", "1", "-p", "tiny_hot.ops=1000", "--no-report", "-o", &out];
+    let bench = |value: Option<&str>| {
+        let mut bench = command(&options);
+        bench.env_remove("FREESTONE_HARDEN").envs(value.map(|value| ("FREESTONE_HARDEN", value)));
+        (succeeded(&bench.output().unwrap()), fs::read_to_string(&out).unwrap())
+    };
+    let (told, results) = bench(Some("full"));
+    holds(&told, &["the environment sets FREESTONE_HARDEN=full, which counts in all runs under Freestone"]);
+    holds(&results, &[r#""environment":[["FREESTONE_HARDEN","full"]]"#]);
+    assert!(!bench(None).0.contains("the environment sets"));
+}

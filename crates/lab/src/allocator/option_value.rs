@@ -13,6 +13,13 @@ pub(crate) fn check(option: usize, value: &[u8]) -> Result<(), String> {
     Settings::new().set(option, value).map_err(text)
 }
 
+/// The options that the environment sets, as names of variables and values.
+pub(crate) fn in_environment() -> Vec<(String, String)> {
+    let name = |key: &str| format!("FREESTONE_{}", key.to_uppercase());
+    let set = |name: String| std::env::var_os(&name).map(|value| (name, value.to_string_lossy().into_owned()));
+    OPTIONS.iter().filter_map(|spec| set(name(spec.key))).collect()
+}
+
 /// Parses, for the command line, how many bytes are allocated for one that is sampled.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Reasons for doubt: in the machine, in the figures, and in the comparison of several files.
+//! Reasons for doubt: in the machine, in the environment, in the figures, and in the comparison of several files.
 
 use crate::measure::statistics;
 use crate::measure::summary::{Figure, Summary};
@@ -27,6 +27,12 @@ pub(crate) fn of_machine(machine: &Machine) -> Vec<Warning> {
         warnings.push(Warning::HugePagesAlways);
     }
     warnings
+}
+
+/// Doubts because of options of Freestone that the environment sets.
+pub(crate) fn of_environment(variables: &[(String, String)]) -> Vec<Warning> {
+    let options: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if options.is_empty() { Vec::new() } else { vec![Warning::OptionsSet { options }] }
 }
 
 /// Doubts because of the figures: noisy rounds, and results that differ from the baseline's.

@@ -47,7 +47,8 @@ impl Measurement {
         let writer = Writer::create(&path, &header)?;
         let mut measurement =
             Self { writer, runs: Vec::new(), warnings: Vec::new(), header, seed, given_up: BTreeSet::new() };
-        for warning in doubts::of_machine(&measurement.header.machine) {
+        let header = &measurement.header;
+        for warning in [doubts::of_machine(&header.machine), doubts::of_environment(&header.environment)].concat() {
             measurement.warn(warning)?;
         }
         Ok(measurement)

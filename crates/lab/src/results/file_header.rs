@@ -1,6 +1,7 @@
 //! The first line of a results file: everything that a reader needs to know to believe the results, or to measure them again.
 
 use crate::allocator::description::Allocator;
+use crate::allocator::option_value;
 use crate::results::machine::Machine;
 use crate::results::timestamp;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ pub(crate) struct Header {
     /// What the order of runs is drawn from; files of older labs have none.
     #[serde(default)]
     pub(crate) seed: Option<Seed>,
+    /// Options of Freestone in the lab's environment, which count in every run; files of older labs do not say.
+    #[serde(default)]
+    pub(crate) environment: Vec<(String, String)>,
     /// The allocators, the baseline first.
     pub(crate) allocators: Vec<Allocator>,
 }
@@ -48,6 +52,7 @@ impl Header {
             lab: env!("CARGO_PKG_VERSION").into(),
             machine,
             seed: Some(seed),
+            environment: option_value::in_environment(),
             allocators: allocators.to_vec(),
         }
     }

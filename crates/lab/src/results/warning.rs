@@ -37,6 +37,11 @@ pub(crate) enum Warning {
     },
     /// Transparent huge pages are on for every process.
     HugePagesAlways,
+    /// The environment of the lab sets options of Freestone.
+    OptionsSet {
+        /// The variables, as NAME=VALUE.
+        options: Vec<String>,
+    },
     /// The files of one report were measured on different machines.
     DifferentMachines,
     /// One allocator appears in several versions.
@@ -141,6 +146,11 @@ impl fmt::Display for Warning {
             Self::HugePagesAlways => f.write_str(
                 "transparent huge pages are 'always', so resident sizes change in steps of 2 MiB. For exact figures: \
                  echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+            ),
+            Self::OptionsSet { options } => write!(
+                f,
+                "the environment sets {}, which counts in all runs under Freestone that have no such option of their own",
+                options.join(" ")
             ),
             Self::DifferentMachines => {
                 f.write_str("these files come from different machines: compare ratios between them, never times")
