@@ -38,10 +38,12 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     let mut recording = Recording::open(&options.trace)?;
     let timeline = Timeline::of(&recording);
     let figures = Analysis::of(&timeline);
-    let sites = CallSites::beside(&options.trace, recording.pid).unwrap_or_else(|error| {
+    let sites = CallSites::beside(&options.trace).unwrap_or_else(|error| {
         eprintln!("warning: no call sites: {error:#}");
         None
     });
+    let mut doubts = recording.doubts();
+    doubts.extend((sites.is_some() && recording.is_forked()).then(|| call_sites::INHERITED.to_owned()));
     if options.json {
         let record = json!({
             "command": recording.command,
@@ -54,7 +56,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
             "failed_allocations": timeline.n_failed,
             "frees_of_unrecorded_blocks": timeline.n_unknown,
             "unrecorded_frees": timeline.n_implied,
-            "warnings": recording.doubts(),
+            "warnings": doubts,
             "figures": figures,
             "call_sites": sites.map(|sites| sites.to_json()),
         });
@@ -65,7 +67,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
             sites.print();
         }
     }
-    recording.doubts().iter().for_each(|doubt| eprintln!("warning: {doubt}"));
+    doubts.iter().for_each(|doubt| eprintln!("warning: {doubt}"));
     if let Some(file) = &options.plot {
         write_plot(&recording.command, &figures, file)?;
     }

@@ -120,6 +120,12 @@ impl Recording {
         self.streams.iter().map(|stream| stream.len() as u64).sum()
     }
 
+    /// Whether the process is the child of a fork: its first recorder goes on with a thread that had begun before.
+    pub(crate) fn is_forked(&self) -> bool {
+        let first = self.streams.first().and_then(|events| events.first());
+        self.damage.is_empty() && first.is_some_and(|event| event.what != What::Begin)
+    }
+
     /// Bytes of the file for each event, in words behind `before`; nothing of a file without events.
     pub(crate) fn bytes_a_call(&self, before: &str) -> String {
         match self.n_events() {

@@ -4,7 +4,7 @@
 //!  while the command runs                      afterwards
 //!  NAME.N.recording/NAME                       NAME
 //!  NAME.N.recording/NAME.PID                   NAME.PID
-//!  NAME.N.recording/NAME.PID.heap              NAME.PID.heap
+//!  NAME.N.recording/NAME.PID.heap              NAME.PID.heap, or NAME.heap: that of the last trace of the process
 //! ```
 //!
 //! No other run has the folder, so what is in it is of this one. Of the files outside, the run replaces one: the trace that had its name when it began,
@@ -18,6 +18,7 @@ use crate::heap_profile::dump;
 use crate::trace::profile_beside;
 use anyhow::{Context, Result, bail};
 use freestone_trace::file::{HEADER_BYTES, Header, end};
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::iter;
@@ -40,6 +41,8 @@ type FileId = (u64, u64);
 pub(super) struct Trace {
     pub(super) path: PathBuf,
     pub(super) pid: u32,
+    /// When it began, in nanoseconds since 1970. A process that goes on as another program has another trace from then on.
+    began_ns: u64,
     /// Whether the process is running, and records.
     pub(super) goes_on: bool,
 }
@@ -80,9 +83,10 @@ impl RunFolder {
     pub(super) fn traces(&self) -> Result<Vec<Trace>> {
         let entries = fs::read_dir(&self.path).with_context(|| format!("{} cannot be read", self.path.display()))?;
         let trace = |path: PathBuf| {
-            let (pid, is_over) = header(&path, |header| (header.pid, header.end & (end::EXITED | end::CUT_OFF) != 0))?;
+            let is_over = |header: &Header<'_>| header.end & (end::EXITED | end::CUT_OFF) != 0;
+            let (pid, began_ns, is_over) = header(&path, |header| (header.pid, header.began_ns, is_over(header)))?;
             let goes_on = !is_over && is_mapped(&path, pid);
-            Some(Trace { path, pid, goes_on })
+            Some(Trace { path, pid, began_ns, goes_on })
         };
         let mut traces: Vec<Trace> = entries.flatten().filter_map(|entry| trace(entry.path())).collect();
         traces.sort_by_key(|trace| (trace.path.as_os_str().len(), trace.path.clone()));
@@ -94,16 +98,17 @@ impl RunFolder {
     /// # Errors
     /// A file cannot be moved.
     pub(super) fn publish(&self, mut traces: Vec<Trace>) -> Result<Vec<Trace>> {
-        let mut profiles = Vec::new();
+        let mut last = HashMap::new();
         for trace in traces.iter_mut().filter(|trace| !trace.goes_on) {
             let shown = || format!("{} cannot be moved beside {}", trace.path.display(), self.output.display());
-            let to = self.move_out(&trace.path, trace.pid).with_context(shown)?;
-            profiles.push((profile_beside::path(&trace.path, trace.pid), profile_beside::path(&to, trace.pid)));
-            trace.path = to;
+            trace.path = self.move_out(&trace.path, trace.pid).with_context(shown)?;
+            let (began_ns, path) = last.entry(trace.pid).or_insert((trace.began_ns, &trace.path));
+            if trace.began_ns > *began_ns {
+                (*began_ns, *path) = (trace.began_ns, &trace.path);
+            }
         }
-        for (from, to) in profiles.iter().filter(|(from, _)| from.exists()) {
-            let shown = || format!("{} cannot be moved to {}", from.display(), to.display());
-            fs::rename(from, to).with_context(shown)?;
+        for (&pid, (_, trace)) in &last {
+            move_profile(&profile_beside::as_written(&self.first(), pid), &profile_beside::path(trace))?;
         }
         Ok(traces)
     }
@@ -146,8 +151,7 @@ impl RunFolder {
     fn remove_if_earlier(&self, path: &Path) -> io::Result<()> {
         let is_removed = fs::symlink_metadata(path).is_err();
         if is_removed || trace_at(path) == self.earlier {
-            let profile = self.earlier.map(|(_, pid)| profile_beside::path(&self.output, pid));
-            profile.iter().for_each(|profile| remove_profile(profile));
+            remove_profile(&profile_beside::path(&self.output));
             return if is_removed { Ok(()) } else { fs::remove_file(path) };
         }
         let pid = header(path, |header| header.pid).unwrap_or_default();
@@ -192,6 +196,16 @@ fn is_mapped(path: &Path, pid: u32) -> bool {
     let path = path.as_os_str().as_encoded_bytes();
     fs::read(format!("/proc/{pid}/maps"))
         .is_ok_and(|maps| maps.split(|&byte| byte == b'\n').any(|line| line.ends_with(path)))
+}
+
+/// Moves a profile, if there is one, beside its trace: in the place of another profile, but of no other file.
+fn move_profile(from: &Path, to: &Path) -> Result<()> {
+    if !from.exists() {
+        return Ok(());
+    }
+    remove_profile(to);
+    let shown = || format!("{} cannot be moved to {}", from.display(), to.display());
+    moving::to_free_name(from, to).with_context(shown)
 }
 
 /// Removes the profile of a trace that was replaced, if it had one.

@@ -16,16 +16,20 @@ use std::path::Path;
 /// Most call sites in the table.
 const MOST: usize = 20;
 
+/// What the call sites of a forked child are not its own in.
+pub(super) const INHERITED: &str =
+    "the process was forked from another: its call sites include what that had allocated until then";
+
 /// The functions that allocated.
 pub(super) struct CallSites(NamedProfile);
 
 impl CallSites {
-    /// Those of the process `pid`, whose trace is in `trace`; `None` if it was recorded without stacks.
+    /// Those of the trace in `trace`; `None` if there is no profile of it.
     ///
     /// # Errors
     /// There is a profile, and it cannot be read.
-    pub(super) fn beside(trace: &Path, pid: u32) -> Result<Option<Self>> {
-        let path = profile_beside::path(trace, pid);
+    pub(super) fn beside(trace: &Path) -> Result<Option<Self>> {
+        let path = profile_beside::path(trace);
         if !path.exists() {
             return Ok(None);
         }

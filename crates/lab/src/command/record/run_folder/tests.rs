@@ -3,8 +3,13 @@ use crate::scratch_file::ScratchFolder;
 
 /// A trace of process `pid` that has ended.
 fn write(path: &Path, pid: u32) {
+    write_from(path, pid, 0);
+}
+
+/// One that began at a time.
+fn write_from(path: &Path, pid: u32, began_ns: u64) {
     let mut bytes = [0; HEADER_BYTES];
-    Header { pid, began_ns: 0, end: end::EXITED, peak_rss: 0, end_us: 0, len: 0, command: b"x" }.write(&mut bytes);
+    Header { pid, began_ns, end: end::EXITED, peak_rss: 0, end_us: 0, len: 0, command: b"x" }.write(&mut bytes);
     fs::write(path, bytes).unwrap();
 }
 
@@ -26,19 +31,43 @@ fn a_run_replaces_the_trace_that_it_found_and_nothing_else() {
     let at = |name: &str| scratch.path().join(name);
     write(&at("a"), 11);
     write(&at("a.12"), 7);
-    fs::write(at("a.11.heap"), PROFILE).unwrap();
+    fs::write(at("a.heap"), PROFILE).unwrap();
     fs::write(at("a.12.heap"), PROFILE).unwrap();
     let run = RunFolder::new(&at("a")).unwrap();
     write(&run.first(), 21);
     write(&run.path.join("a.12"), 12);
     write(&run.path.join("a.22"), 22);
-    fs::write(run.path.join("a.21.heap"), PROFILE).unwrap();
+    fs::write(run.path.join("a.22.heap"), PROFILE).unwrap();
     assert_eq!(publish(&run), ["a", "a.12.2", "a.22"]);
     assert_eq!(["a", "a.12", "a.12.2", "a.22"].map(|name| pid_at(&at(name))), [21, 7, 12, 22].map(Some));
-    assert_eq!(["a.11.heap", "a.12.heap", "a.21.heap"].map(|name| at(name).exists()), [false, true, true]);
+    assert_eq!(["a.heap", "a.12.heap", "a.22.heap"].map(|name| at(name).exists()), [false, true, true]);
     let folder = run.path.clone();
     drop(run);
     assert!(!folder.exists());
+}
+
+#[test]
+fn a_profile_goes_to_the_trace_of_the_last_program_of_its_process() {
+    let scratch = ScratchFolder::new("profiles").unwrap();
+    let at = |name: &str| scratch.path().join(name);
+    write(&at("a.22"), 7);
+    fs::write(at("a.22.heap"), PROFILE).unwrap();
+    fs::write(at("a.23.heap"), "a letter").unwrap();
+    let run = RunFolder::new(&at("a")).unwrap();
+    for (name, pid, began_ns) in [("a", 21, 1), ("a.21", 21, 2), ("a.22", 22, 1), ("a.22.2", 22, 3), ("a.23", 23, 1)] {
+        write_from(&run.path.join(name), pid, began_ns);
+    }
+    for pid in [21, 22] {
+        fs::write(run.path.join(format!("a.{pid}.heap")), format!("{PROFILE}{pid}")).unwrap();
+    }
+    assert_eq!(publish(&run), ["a", "a.21", "a.22.2", "a.23", "a.22.3"]);
+    let profile = |name: &str| fs::read_to_string(at(name)).ok();
+    assert_eq!((profile("a.heap"), profile("a.21.heap")), (None, Some(format!("{PROFILE}21"))));
+    assert_eq!((profile("a.22.heap").as_deref(), profile("a.22.2.heap")), (Some(PROFILE), None));
+    assert_eq!(profile("a.22.3.heap"), Some(format!("{PROFILE}22")));
+    fs::write(run.path.join("a.23"), "").unwrap();
+    assert!(move_profile(&run.path.join("a.23"), &at("a.23.heap")).is_err());
+    assert_eq!(profile("a.23.heap").as_deref(), Some("a letter"));
 }
 
 #[test]
