@@ -3,7 +3,8 @@
 //! The macros take the place of the standard library's of the same names, which panic if the output cannot be written. What does not fit on standard
 //! error is dropped: there is no place left to say so. Of standard output the first error is kept. A reader that has gone is no error.
 //!
-//! Names of processes, functions and files are other people's: control characters in them, which could change the terminal, are escaped.
+//! Names of processes, functions and files are other people's: control characters in them, which could change the terminal, are escaped. The escapes are
+//! those of JSON, so JSON that is printed stays JSON.
 
 use std::borrow::Cow;
 use std::fmt::Arguments;
@@ -58,7 +59,11 @@ fn escape(text: &str, harmful: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&harmful) {
         return text.into();
     }
-    let escaped = |letter: char| if harmful(letter) { letter.escape_default().collect() } else { String::from(letter) };
+    let escaped = |letter: char| match letter {
+        _ if !harmful(letter) => String::from(letter),
+        '\n' | '\r' | '\t' => letter.escape_default().collect(),
+        _ => format!("\\u{:04x}", u32::from(letter)),
+    };
     text.chars().map(escaped).collect()
 }
 
@@ -94,7 +99,9 @@ mod tests {
     #[test]
     fn control_characters_are_escaped_and_lines_and_other_scripts_stay() {
         assert_eq!(printable("two\n\tlines, ä"), "two\n\tlines, ä");
-        assert_eq!(printable("\u{1b}]0;title\u{7} \u{9b}31m\r"), "\\u{1b}]0;title\\u{7} \\u{9b}31m\\r");
+        assert_eq!(printable("\u{1b}]0;title\u{7} \u{9b}31m\r"), "\\u001b]0;title\\u0007 \\u009b31m\\r");
+        let json = serde_json::Value::from("a \u{7f}\u{9b}31m\u{1b}\n name");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&printable(&json.to_string())).unwrap(), json);
         assert_eq!(in_one_line("echo ä\n\tb"), "echo ä\\n\\tb");
     }
 }
