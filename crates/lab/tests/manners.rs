@@ -33,6 +33,19 @@ fn the_summary_of_a_run_is_written_as_json_where_out_says_and_says_how_the_comma
 }
 
 #[test]
+fn control_characters_in_the_name_of_a_command_do_not_reach_the_terminal_and_its_json_is_json() {
+    let program = file("red\u{1b}[31m\u{7f}");
+    let _ = std::fs::remove_file(&program);
+    std::os::unix::fs::symlink("/bin/true", &program).unwrap();
+    let output = freestone(&["run", "-a", "system", &program]);
+    holds(&succeeded(&output), &[r"red\u001b[31m\u007f ran under system"]);
+    assert!(!said(&output).contains('\u{1b}'));
+    let output = freestone(&["run", "--json", "-a", "system", &program]);
+    let summary: serde_json::Value = serde_json::from_str(&succeeded(&output)).unwrap();
+    assert!(summary["command"].as_str().unwrap().contains("red"), "{summary}");
+}
+
+#[test]
 fn what_keeps_run_from_starting_the_command_has_the_statuses_of_env() {
     let status = |arguments: &[&str]| freestone(&[&["run"], arguments].concat()).status.code();
     assert_eq!(status(&["--no-such-option", "true"]), Some(125));

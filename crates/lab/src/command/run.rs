@@ -20,7 +20,6 @@ use anyhow::{Context, Result};
 use exit_summary::{EndedCommand, Presence};
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 /// The options of `freestone run`.
@@ -98,7 +97,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     }
     // The command may have ended because the terminal is gone. Its exit status counts all the same.
     interrupt::continue_when_the_reader_is_gone();
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    eprint!("{text}");
     Ok(record.exit.clamp(0, 255) as u8)
 }
 
