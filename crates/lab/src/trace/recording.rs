@@ -138,7 +138,8 @@ impl Recording {
     pub(crate) fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         if self.end & file::end::CUT_OFF != 0 {
-            doubts.push("the file could not grow any more while the program ran: later events are missing".to_owned());
+            let or_later = if self.end & file::end::STRIPPED == 0 { "" } else { ", or was cut or damaged before it was stripped" };
+            doubts.push(format!("the file could not grow any more while the program ran{or_later}: events are missing"));
         } else if self.end & file::end::EXITED == 0 {
             doubts.push("the program was killed, replaced itself by another, or is still running: the trace goes on to its last calls".to_owned());
         }

@@ -19,6 +19,10 @@ impl Recording {
         let program = self.command.split(' ').next().unwrap_or_default();
         self.command = Path::new(program).file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
         self.end |= file::end::STRIPPED;
+        // The new file is whole, so it has to say that events are missing.
+        if self.is_cut || !self.damage.is_empty() {
+            self.end |= file::end::CUT_OFF;
+        }
         self.pid = 0;
         self.began_ns = 0;
         let mut numbers = HashMap::new();
@@ -116,6 +120,19 @@ mod tests {
             }
         }
         assert_eq!(numbers, [16, 32]);
+    }
+
+    #[test]
+    fn a_stripped_trace_of_which_events_are_missing_says_so() {
+        let doubts = |is_cut, damage| {
+            let mut stripped = Recording { is_cut, damage, ..small() };
+            stripped.strip();
+            Recording::read(&encode(&stripped)).unwrap().doubts()
+        };
+        assert_eq!(doubts(false, Vec::new()), Vec::<String>::new());
+        for doubts in [doubts(true, Vec::new()), doubts(false, vec![freestone_trace::Damage::Word])] {
+            assert!(doubts.len() == 1 && doubts[0].contains("before it was stripped"), "{doubts:?}");
+        }
     }
 
     #[test]
