@@ -69,7 +69,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     }
     doubts.iter().for_each(|doubt| eprintln!("warning: {doubt}"));
     if let Some(file) = &options.plot {
-        write_plot(&recording.command, &figures, file)?;
+        write_plot(&recording.program, &figures, file)?;
     }
     if let Some(file) = &options.strip {
         recording.strip();
@@ -78,10 +78,9 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn write_plot(command: &str, figures: &Analysis, file: &Path) -> Result<()> {
+fn write_plot(program: &str, figures: &Analysis, file: &Path) -> Result<()> {
     let point = |&(us, bytes): &(u64, u64)| (us as f64 / 1e6, bytes as f64 / f64::from(1 << 20));
     let live = figures.live_bytes_over_time.iter().map(point).collect();
-    let program = command.split(' ').next().unwrap_or_default();
     let title = format!("Live memory of {}", Path::new(program).display());
     let svg = plot::lines(&title, "seconds", "MiB", &[("live".to_owned(), live)], plot::Theme::Light)?;
     fs::write(file, svg).with_context(|| format!("plot {} cannot be written", file.display()))

@@ -17,6 +17,8 @@ const GZIP: [u8; 2] = [0x1f, 0x8b];
 pub(crate) struct Recording {
     /// The command line, its arguments separated by spaces. Control characters are escaped.
     pub(crate) command: String,
+    /// The first argument: the program, with its folders if the command had them. What `command` begins with.
+    pub(crate) program: String,
     /// Number of the process.
     pub(crate) pid: u32,
     /// Start of the recording, in nanoseconds since 1970.
@@ -100,9 +102,10 @@ impl Recording {
             }
         }
         let arguments = header.command.split(|&byte| byte == 0).map(String::from_utf8_lossy);
-        let command = in_one_line(&arguments.collect::<Vec<_>>().join(" ")).into_owned();
+        let arguments: Vec<_> = arguments.map(|argument| in_one_line(&argument).into_owned()).collect();
         Ok(Self {
-            command,
+            command: arguments.join(" "),
+            program: arguments.into_iter().next().unwrap_or_default(),
             pid: header.pid,
             began_ns: header.began_ns,
             end: header.end,

@@ -16,8 +16,9 @@ const CHUNK_BYTES: usize = 64 << 10;
 impl Recording {
     /// Replaces addresses by numbers, and leaves only the program's name of its command line.
     pub(crate) fn strip(&mut self) {
-        let program = self.command.split(' ').next().unwrap_or_default();
-        self.command = Path::new(program).file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned());
+        let name = Path::new(&self.program).file_name().map(|name| name.to_string_lossy().into_owned());
+        self.program = name.unwrap_or_default();
+        self.command.clone_from(&self.program);
         self.end |= file::end::STRIPPED;
         // The new file is whole, so it has to say that events are missing.
         if self.is_cut || !self.damage.is_empty() {
@@ -56,7 +57,8 @@ pub(crate) fn encode(recording: &Recording) -> Vec<u8> {
     for (recorder, stream) in recording.streams.iter().enumerate() {
         encode_stream(recorder as u32, stream, &mut bytes);
     }
-    let command = recording.command.replace(' ', "\0");
+    let arguments = recording.command.strip_prefix(&recording.program).unwrap_or_default();
+    let command = recording.program.clone() + &arguments.replace(' ', "\0");
     let header = file::Header {
         pid: recording.pid,
         began_ns: recording.began_ns,
@@ -133,6 +135,17 @@ mod tests {
         for doubts in [doubts(true, Vec::new()), doubts(false, vec![freestone_trace::Damage::Word])] {
             assert!(doubts.len() == 1 && doubts[0].contains("before it was stripped"), "{doubts:?}");
         }
+    }
+
+    #[test]
+    fn of_a_program_with_spaces_in_its_path_the_name_is_left() {
+        let program = "/home/secret/My Projects/my program".to_owned();
+        let mut stripped = Recording { command: format!("{program} --secret"), program, ..small() };
+        let read = Recording::read(&encode(&stripped)).unwrap();
+        assert_eq!((&read.program, &read.command), (&stripped.program, &stripped.command));
+        stripped.strip();
+        let read = Recording::read(&encode(&stripped)).unwrap();
+        assert_eq!((read.program.as_str(), read.command.as_str()), ("my program", "my program"));
     }
 
     #[test]

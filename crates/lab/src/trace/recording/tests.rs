@@ -11,6 +11,7 @@ pub(crate) fn small() -> Recording {
         vec![event(1, allocate(100, 0x10)), event(2, allocate(50, 0x80)), event(3, What::Free { block: 0x10 })];
     Recording {
         command: "/bin/program --secret".into(),
+        program: "/bin/program".into(),
         pid: 1,
         began_ns: 2,
         end: file::end::EXITED,
@@ -38,7 +39,7 @@ fn a_trace_reads_back_plain_and_compressed() {
 #[test]
 fn control_characters_of_a_command_line_are_escaped() {
     let command = "sh -c \u{1b}[31mred\n\u{9b}2J".to_owned();
-    let read = Recording::read(&encode(&Recording { command, ..small() })).unwrap();
+    let read = Recording::read(&encode(&Recording { command, program: "sh".into(), ..small() })).unwrap();
     assert_eq!(read.command, r"sh -c \u001b[31mred\n\u009b2J");
 }
 
