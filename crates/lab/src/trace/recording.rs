@@ -2,7 +2,7 @@
 
 use crate::printing::in_one_line;
 use anyhow::{Context, Result, bail};
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 use freestone_trace::chunk::Chunk;
 use freestone_trace::{Damage, Event, What, file};
 use std::collections::BTreeMap;
@@ -12,6 +12,9 @@ use std::path::Path;
 
 /// What a file that is compressed begins with.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Longest trace that is unpacked. Its events take some twenty times as much memory, and a small file can unpack to any length.
+const UNPACKED_BYTES_MAX: u64 = 1 << 30;
 
 /// A trace.
 pub(crate) struct Recording {
@@ -57,14 +60,7 @@ impl Recording {
         if !bytes.starts_with(&GZIP) {
             return Self::decode(bytes);
         }
-        let mut plain = Vec::new();
-        let unpacked = GzDecoder::new(bytes).read_to_end(&mut plain);
-        if plain.is_empty() {
-            unpacked.context("the compressed file is damaged")?;
-            bail!("the compressed file is empty");
-        }
-        // What was unpacked before the damage is read; the trace is cut short there.
-        Self::decode(&plain)
+        Self::decode(&unpack(bytes, UNPACKED_BYTES_MAX)?)
     }
 
     fn decode(bytes: &[u8]) -> Result<Self> {
@@ -141,8 +137,10 @@ impl Recording {
     pub(crate) fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         if self.end & file::end::CUT_OFF != 0 {
-            let or_later = if self.end & file::end::STRIPPED == 0 { "" } else { ", or was cut or damaged before it was stripped" };
-            doubts.push(format!("the file could not grow any more while the program ran{or_later}: events are missing"));
+            let or_later =
+                if self.end & file::end::STRIPPED == 0 { "" } else { ", or was cut or damaged before it was stripped" };
+            doubts
+                .push(format!("the file could not grow any more while the program ran{or_later}: events are missing"));
         } else if self.end & file::end::EXITED == 0 {
             doubts.push("the program was killed, replaced itself by another, or is still running: the trace goes on to its last calls".to_owned());
         }
@@ -155,6 +153,20 @@ impl Recording {
         }
         doubts
     }
+}
+
+/// What is in a compressed file, of one part or several, up to where it is damaged: the trace is cut short there.
+fn unpack(bytes: &[u8], most: u64) -> Result<Vec<u8>> {
+    let mut plain = Vec::new();
+    let unpacked = MultiGzDecoder::new(bytes).take(most + 1).read_to_end(&mut plain);
+    if plain.is_empty() {
+        unpacked.context("the compressed file is damaged")?;
+        bail!("the compressed file is empty");
+    }
+    if plain.len() as u64 > most {
+        bail!("it unpacks to more than 1 GiB; unpack it with gunzip first");
+    }
+    Ok(plain)
 }
 
 /// No block of a program is longer: addresses have 57 bits at most.

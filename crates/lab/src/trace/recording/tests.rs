@@ -37,6 +37,24 @@ fn a_trace_reads_back_plain_and_compressed() {
 }
 
 #[test]
+fn a_compressed_file_may_have_several_parts_and_is_not_unpacked_beyond_a_length() {
+    let bytes = encode(&small());
+    let pack = |bytes: &[u8]| {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(bytes).unwrap();
+        packed.finish().unwrap()
+    };
+    let (head, tail) = bytes.split_at(file::HEADER_BYTES);
+    let parts = [pack(head), pack(tail)].concat();
+    let read = Recording::read(&parts).unwrap();
+    assert_eq!((read.streams, read.is_cut), (small().streams, false));
+    let len = bytes.len() as u64;
+    assert_eq!(unpack(&parts, len).unwrap(), bytes);
+    assert!(unpack(&parts, len - 1).unwrap_err().to_string().contains("unpack it with gunzip first"));
+    assert!(bytes.starts_with(&unpack(&parts[..parts.len() - 9], len).unwrap()), "as far as possible");
+}
+
+#[test]
 fn control_characters_of_a_command_line_are_escaped() {
     let command = "sh -c \u{1b}[31mred\n\u{9b}2J".to_owned();
     let read = Recording::read(&encode(&Recording { command, program: "sh".into(), ..small() })).unwrap();
