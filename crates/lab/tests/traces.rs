@@ -291,6 +291,14 @@ fn names_beside(path: &str) -> Vec<String> {
 }
 
 #[test]
+fn of_a_program_that_ends_through_exit_without_handlers_no_end_by_a_signal_is_claimed() {
+    let source = "#include <stdlib.h>\n#include <unistd.h>\nint main(void) { free(malloc(10)); _exit(0); }";
+    let Some(program) = program("quick", source) else { return };
+    let summary = succeeded(&freestone(&["record", "-o", &file("quick.trace"), "--", &program]));
+    holds(&summary, &["warning: the program ended through _exit or by a signal, ", "goes on to its last calls"]);
+}
+
+#[test]
 fn two_recordings_at_once_into_one_name_leave_both_traces() {
     let trace = file("both.trace");
     for old in names_beside(&trace) {

@@ -41,7 +41,7 @@ pub const COMMAND_BYTES: usize = 2048;
 
 /// How a recording ended: bits.
 pub mod end {
-    /// The process ended by itself. Without this bit it was killed, or is still running.
+    /// The process ended through `exit`. Without this bit it ended through `_exit` or by a signal, replaced itself by another program, or is still running.
     pub const EXITED: u64 = 1;
     /// The file could not grow any more: events are missing from there on.
     pub const CUT_OFF: u64 = 2;

@@ -142,7 +142,7 @@ impl Recording {
             doubts
                 .push(format!("the file could not grow any more while the program ran{or_later}: events are missing"));
         } else if self.end & file::end::EXITED == 0 {
-            doubts.push("the program was killed, replaced itself by another, or is still running: the trace goes on to its last calls".to_owned());
+            doubts.push("the program ended through _exit or by a signal, replaced itself by another, or is still running: the trace goes on to its last calls".to_owned());
         }
         if self.is_cut {
             doubts.push("the file is cut short: later events are missing".to_owned());
