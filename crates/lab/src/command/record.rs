@@ -120,10 +120,10 @@ fn strip_file(path: &Path) -> Result<()> {
 fn summary(path: &Path) -> Result<(u64, String)> {
     let recording = Recording::open(path)?;
     let figures = Analysis::of(&Timeline::of(&recording));
-    let events = recording.n_events();
+    let calls = recording.n_calls();
     let mut text = format!(
         "recorded {} calls of {} into {} ({}{}); at most {} were live",
-        quantity::count(events),
+        quantity::count(calls),
         recording.command,
         path.display(),
         quantity::bytes(recording.used_bytes as f64),
@@ -134,5 +134,5 @@ fn summary(path: &Path) -> Result<(u64, String)> {
         text.push_str("\nwarning: ");
         text.push_str(&doubt);
     }
-    Ok((events, text))
+    Ok((calls, text))
 }

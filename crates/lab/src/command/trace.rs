@@ -52,6 +52,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
             "peak_rss_bytes": recording.peak_rss,
             "end_us": recording.end_us,
             "events": recording.n_events(),
+            "calls": recording.n_calls(),
             "used_bytes": recording.used_bytes,
             "failed_allocations": timeline.n_failed,
             "frees_of_unrecorded_blocks": timeline.n_unknown,

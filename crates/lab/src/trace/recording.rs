@@ -119,17 +119,23 @@ impl Recording {
         self.streams.iter().map(|stream| stream.len() as u64).sum()
     }
 
+    /// Number of calls: events but for the beginnings and ends of threads.
+    pub(crate) fn n_calls(&self) -> u64 {
+        let is_call = |event: &&Event| !matches!(event.what, What::Begin | What::End);
+        self.streams.iter().flatten().filter(is_call).count() as u64
+    }
+
     /// Whether the process is the child of a fork: its first recorder goes on with a thread that had begun before.
     pub(crate) fn is_forked(&self) -> bool {
         let first = self.streams.first().and_then(|events| events.first());
         self.damage.is_empty() && first.is_some_and(|event| event.what != What::Begin)
     }
 
-    /// Bytes of the file for each event, in words behind `before`; nothing of a file without events.
+    /// Bytes of the file for each call, in words behind `before`; nothing of a file without calls.
     pub(crate) fn bytes_a_call(&self, before: &str) -> String {
-        match self.n_events() {
+        match self.n_calls() {
             0 => String::new(),
-            events => format!("{before}{:.1} bytes a call", self.used_bytes as f64 / events as f64),
+            calls => format!("{before}{:.1} bytes a call", self.used_bytes as f64 / calls as f64),
         }
     }
 

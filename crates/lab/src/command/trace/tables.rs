@@ -26,7 +26,7 @@ fn summary(recording: &Recording, timeline: &Timeline, figures: &Analysis) -> St
         format!("command       {}", recording.command),
         format!(
             "calls         {}: {} allocations, {} frees, {} resized{}",
-            quantity::count(recording.n_events()),
+            quantity::count(recording.n_calls()),
             quantity::count(figures.allocations),
             quantity::count(figures.frees),
             quantity::count(figures.resizes),

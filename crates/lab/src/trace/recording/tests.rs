@@ -80,6 +80,10 @@ fn a_trace_that_is_cut_or_damaged_is_read_as_far_as_possible() {
         .map(|of| Recording::read(&encode(of)[..file::HEADER_BYTES]).unwrap());
     assert!(bare.is_cut && bare.bytes_a_call("; ").is_empty(), "the file ends where a chunk begins");
     assert!(!chunkless.is_cut, "it had no chunk");
+    let begun = Event { thread: 0, time_us: 0, sequence: 1, ticket: None, what: What::Begin };
+    let ended = Event { time_us: 9, what: What::End, ..begun };
+    let threads = Recording { streams: vec![[vec![begun], small().streams.concat(), vec![ended]].concat()], ..small() };
+    assert_eq!((threads.n_events(), threads.n_calls()), (5, 3));
     let mut damaged = bytes;
     damaged[file::HEADER_BYTES + 3] = b'?';
     let damaged = Recording::read(&damaged).unwrap();
