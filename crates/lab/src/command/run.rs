@@ -11,7 +11,7 @@ use crate::measure::statistics::ENOUGH_ROUNDS;
 use crate::process::exit_report::{self, Report};
 use crate::process::last_states::LastStates;
 use crate::process::memory_timeline::{self, Timeline};
-use crate::process::{command_file, command_run, interrupt};
+use crate::process::{command_file, command_run, interrupt, live_process};
 use crate::results::machine::Machine;
 use crate::results::timestamp;
 use crate::scratch_file::ScratchFile;
@@ -77,6 +77,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     })?;
     let mut report = Report::read(file.path());
     report.add_last_states(states.iter().flat_map(LastStates::read).collect());
+    report.note_running(|pid| live_process::name_and_start(pid).is_some());
     drop((file, states));
     let presence = Presence::of(&allocator, &report, preloading::obstacle(&path));
     let ended =

@@ -2,7 +2,7 @@
 //!
 //! Each process appends a line when the library starts, which proves that the library is loaded; a line with a sample at every step, if
 //! `FREESTONE_REPORT_MS` is set; and a line when the process exits. A process with a first line and no last one was killed, or left through
-//! `_exit`: its figures are those of its last state ([`super::last_states`]), if it left one; else only the kernel's remain.
+//! `_exit`, or goes on after the command: its figures are those of its last state ([`super::last_states`]), if it left one; else only the kernel's remain.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -71,6 +71,10 @@ pub(crate) struct Report {
     pub(crate) exits: Vec<Exit>,
     /// Statistics of others when they wrote their last state.
     pub(crate) last_states: Vec<Exit>,
+    /// Processes that had not ended when the command had.
+    pub(crate) running: Vec<u32>,
+    /// Processes that reported no exit.
+    pub(crate) silent: BTreeSet<u32>,
     /// Samples taken while the processes ran, in the order of the file.
     pub(crate) samples: Vec<Sample>,
 }
@@ -101,6 +105,8 @@ impl Report {
             }
         }
         report.started = started.len();
+        report.silent = started;
+        report.exits.iter().for_each(|exit| _ = report.silent.remove(&exit.pid));
         report
     }
 
@@ -109,6 +115,12 @@ impl Report {
         self.last_states = states;
         self.last_states.retain(|state| self.exits.iter().all(|exit| exit.pid != state.pid));
         self.started = self.started.max(self.processes().count());
+    }
+
+    /// Notes which of the processes that did not report their exit have not ended.
+    pub(crate) fn note_running(&mut self, is_running: impl Fn(u32) -> bool) {
+        self.silent.extend(self.last_states.iter().map(|state| state.pid));
+        self.running = self.silent.iter().copied().filter(|&pid| is_running(pid)).collect();
     }
 
     /// The processes of which there are figures.

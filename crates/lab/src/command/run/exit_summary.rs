@@ -73,23 +73,8 @@ impl EndedCommand<'_> {
         for (name, text) in memory(report) {
             line(name, text);
         }
-        if !report.last_states.is_empty() {
-            let n_processes = report.last_states.len();
-            let whose = if n_processes == 1 {
-                "its figures are those of its last state"
-            } else {
-                "their figures are those of their last states"
-            };
-            line("last state", format!("{} {}: {whose}", processes(n_processes), self.how_ended(n_processes)));
-        }
-        if report.without_figures() > 0 {
-            let n_processes = report.without_figures();
-            let whom = if n_processes == 1 { "it" } else { "them" };
-            let how = self.how_ended(n_processes);
-            line(
-                "not reported",
-                format!("{} {how}, so only the kernel's figures cover {whom}", processes(n_processes)),
-            );
+        for (name, text) in self.unreported() {
+            line(name, text);
         }
         let whose = if report.started > 1 { ", of the largest process" } else { "" };
         line("peak RSS", format!("{}{whose}", quantity::bytes(record.peak_rss_bytes as f64)));
@@ -102,6 +87,36 @@ impl EndedCommand<'_> {
         }
         lines.push(String::new());
         lines.join("\n")
+    }
+
+    /// What there is of processes that did not report their exit, as names and texts.
+    fn unreported(&self) -> Vec<(&'static str, String)> {
+        let report = self.report;
+        let goes_on = |pid: &u32| report.running.contains(pid);
+        let n_seen = report.last_states.iter().filter(|state| goes_on(&state.pid)).count();
+        let n_unseen = report.running.len() - n_seen;
+        let mut lines = Vec::new();
+        for (n_processes, how) in [(report.last_states.len() - n_seen, None), (n_seen, Some(go_on(n_seen)))] {
+            let how = how.unwrap_or_else(|| self.how_ended(n_processes));
+            let whose = match n_processes {
+                0 => continue,
+                1 => "its figures are those of its last state",
+                _ => "their figures are those of their last states",
+            };
+            lines.push(("last state", format!("{} {how}: {whose}", processes(n_processes))));
+        }
+        let n_ended = report.without_figures().saturating_sub(n_unseen);
+        if n_ended > 0 {
+            let (how, whom) = (self.how_ended(n_ended), if n_ended == 1 { "it" } else { "them" });
+            lines.push((
+                "not reported",
+                format!("{} {how}, so only the kernel's figures cover {whom}", processes(n_ended)),
+            ));
+        }
+        if n_unseen > 0 {
+            lines.push(("not reported", format!("{} {}, without figures", processes(n_unseen), go_on(n_unseen))));
+        }
+        lines
     }
 
     /// How so many processes ended that did not report their exit.
@@ -123,7 +138,7 @@ impl EndedCommand<'_> {
         json!({
             "command": command_line::quoted(self.arguments), "allocator": self.allocator, "in_process": in_process,
             "why_not": why, "kernel": self.record, "version": self.report.version, "processes": self.report.started,
-            "exits": self.report.exits, "last_states": self.report.last_states,
+            "exits": self.report.exits, "last_states": self.report.last_states, "running": self.report.running,
         })
     }
 }
@@ -150,6 +165,11 @@ fn memory(report: &Report) -> Vec<(&'static str, String)> {
     let (committed, purged) = (bytes(largest.peak_committed_bytes), bytes(largest.purged_bytes));
     lines.push(("from the OS", format!("at most {committed}, {purged} returned while it ran")));
     lines
+}
+
+/// That so many processes had not ended when the command had.
+fn go_on(number: usize) -> String {
+    if number == 1 { "goes on" } else { "go on" }.into()
 }
 
 fn processes(number: usize) -> String {

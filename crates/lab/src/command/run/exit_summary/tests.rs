@@ -52,6 +52,30 @@ fn a_process_that_was_killed_has_the_figures_of_its_last_state_and_how_it_ended_
 }
 
 #[test]
+fn of_a_process_that_goes_on_no_end_is_said() {
+    let line = |pid: u32| format!("{{\"event\":\"start\",\"pid\":{pid},\"version\":\"0.1.0\"}}\n");
+    let scratch = crate::scratch_file::ScratchFile::new("goes-on").unwrap();
+    std::fs::write(scratch.path(), [7, 8, 9, 10].map(line).concat()).unwrap();
+    let mut report = Report::read(scratch.path());
+    report.add_last_states(vec![exit(7, 5, 4), exit(8, 3, 3)]);
+    report.note_running(|pid| pid == 7 || pid == 9);
+    let (allocator, arguments) = (Allocator::system(), ["x".into()]);
+    let record = CommandRecord { exit: 0, ..CommandRecord::example(5_000_000, 1 << 20) };
+    let presence = Presence::Proven;
+    let ended =
+        EndedCommand { arguments: &arguments, allocator: &allocator, record: &record, report: &report, presence };
+    let texts: Vec<String> = ended.unreported().into_iter().map(|(name, text)| format!("{name}: {text}")).collect();
+    let expected = [
+        "last state: 1 process ended by a signal or _exit: its figures are those of its last state",
+        "last state: 1 process goes on: its figures are those of its last state",
+        "not reported: 1 process ended by a signal or _exit, so only the kernel's figures cover it",
+        "not reported: 1 process goes on, without figures",
+    ];
+    assert_eq!(texts, expected);
+    assert_eq!(ended.to_json()["running"], json!([7, 9]));
+}
+
+#[test]
 fn of_a_process_that_reported_its_exit_no_last_state_counts() {
     let mut report = Report { started: 2, exits: vec![exit(7, 5, 1)], ..Report::default() };
     report.add_last_states(vec![exit(7, 9, 9), exit(8, 3, 3)]);
