@@ -72,7 +72,7 @@ impl Analysis {
                 Call::Begin | Call::End => {}
                 Call::Allocate { block, size, .. } => counted.begin(block, Born { size, time_us, thread }),
                 Call::Free { block } => counted.free(block, thread, time_us),
-                Call::Resize { from, block, size } => counted.resize(from, block, size, (thread, time_us)),
+                Call::Resize { from, block, size, .. } => counted.resize(from, block, size, (thread, time_us)),
             }
             counted.sample(time_us / step_us * step_us);
             counted.note_peak(time_us);
@@ -178,7 +178,7 @@ mod tests {
             step(0, 0, allocate(0, 100)),
             step(0, 10, allocate(1, 50)),
             step(1, 20, Call::Free { block: 0 }),
-            step(0, 30, Call::Resize { from: 1, block: 2, size: 200 }),
+            step(0, 30, Call::Resize { from: 1, block: 2, size: 200, align_log2: 0 }),
             step(0, 2000, Call::Free { block: 2 }),
             step(0, 2001, allocate(3, 7)),
         ];
@@ -197,8 +197,8 @@ mod tests {
         let step = |thread, call| Step { thread, time_us: 0, call };
         let steps = vec![
             step(0, Call::Allocate { block: 0, size: 10, align_log2: 0, is_zeroed: false }),
-            step(1, Call::Resize { from: 0, block: 1, size: 100_000 }),
-            step(0, Call::Resize { from: 1, block: 2, size: 20 }),
+            step(1, Call::Resize { from: 0, block: 1, size: 100_000, align_log2: 0 }),
+            step(0, Call::Resize { from: 1, block: 2, size: 20, align_log2: 0 }),
         ];
         let figures = Analysis::of(&Timeline { steps, n_blocks: 3, ..Timeline::default() });
         assert_eq!(figures.allocated_bytes, 100_000);

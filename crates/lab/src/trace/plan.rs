@@ -215,8 +215,8 @@ impl Planner {
         let (op, block, align_log2, from) = match call {
             Call::Begin | Call::End => return,
             Call::Allocate { block, align_log2, is_zeroed: false, .. } => (Op::Allocate, block, align_log2, None),
-            Call::Allocate { block, .. } => (Op::AllocateZeroed, block, 0, None),
-            Call::Resize { from, block, .. } => (Op::Resize, block, 0, Some(from)),
+            Call::Allocate { block, align_log2, .. } => (Op::AllocateZeroed, block, align_log2, None),
+            Call::Resize { from, block, align_log2, .. } => (Op::Resize, block, align_log2, Some(from)),
             Call::Free { block } => (Op::Free, block, 0, Some(block)),
         };
         let size = match call {

@@ -6,7 +6,7 @@
 //! A block that was freed without a record of that (by a thread whose heap had ended, or in a part that is damaged) is freed when its address is allocated again.
 
 use crate::trace::recording::Recording;
-use freestone_trace::{Event, What};
+use freestone_trace::{Event, Kind, What};
 use std::collections::HashMap;
 
 /// The number of a block: how many were allocated before.
@@ -21,8 +21,8 @@ pub(crate) enum Call {
     End,
     /// A block is allocated.
     Allocate { block: Block, size: u64, align_log2: u8, is_zeroed: bool },
-    /// A block is resized, and has another number from then on.
-    Resize { from: Block, block: Block, size: u64 },
+    /// A block is resized, and has another number from then on. It keeps its alignment if it is one of Rust's.
+    Resize { from: Block, block: Block, size: u64, align_log2: u8 },
     /// A block is freed.
     Free { block: Block },
 }
@@ -55,6 +55,8 @@ struct Merge {
     timeline: Timeline,
     /// The blocks that are live, by address.
     live: HashMap<u64, Block>,
+    /// The alignments of Rust's blocks that asked for one. In C a resized block loses its alignment.
+    aligned: HashMap<Block, u8>,
 }
 
 /// A stream on its way.
@@ -135,6 +137,9 @@ impl Merge {
             What::Allocate { block: 0, .. } => self.timeline.n_failed += 1,
             What::Allocate { kind, size, align_log2, block } => {
                 let block = self.begin(&event, block);
+                if align_log2 > 0 && matches!(kind, Kind::Rust | Kind::RustZeroed) {
+                    self.aligned.insert(block, align_log2);
+                }
                 self.step(&event, Call::Allocate { block, size, align_log2, is_zeroed: kind.is_zeroed() });
             }
             What::Free { block } => match self.live.remove(&block) {
@@ -150,7 +155,11 @@ impl Merge {
                 let from = stream.resizes.take().unwrap_or_else(|| self.live.remove(&from));
                 let block = self.begin(&event, block);
                 match from {
-                    Some(from) => self.step(&event, Call::Resize { from, block, size }),
+                    Some(from) => {
+                        let aligned = self.aligned.remove(&from);
+                        self.aligned.extend(aligned.map(|align_log2| (block, align_log2)));
+                        self.step(&event, Call::Resize { from, block, size, align_log2: aligned.unwrap_or(0) });
+                    }
                     None => self.step(&event, Call::Allocate { block, size, align_log2: 0, is_zeroed: false }),
                 }
             }

@@ -15,6 +15,7 @@
 //! for each other as the plan says. Mapped memory is zero, and unmapped by nobody while threads run.
 #![allow(unsafe_code)]
 
+mod aligned;
 mod density;
 mod mapped;
 mod progress;
@@ -26,6 +27,7 @@ use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
 use crate::workload::failure::{broken, corrupt, exhausted};
 use crate::workload::meter::Meter;
 use crate::workload::params::{Param, Params};
+use aligned::{aligned, aligned_zeroed, moved};
 use density::Density;
 use mapped::mapped;
 use progress::Progress;
@@ -33,7 +35,7 @@ use std::ffi::c_void;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use std::{mem, ptr};
+use std::ptr;
 
 pub(crate) use shipped::{GCC, PYTHON, REDIS, SQLITE, main as plan_main};
 
@@ -212,9 +214,10 @@ impl Replay {
         let size = record.size as usize;
         let block = match (record.op, record.align_log2) {
             // SAFETY: any size may be asked for.
-            (Op::AllocateZeroed, _) => unsafe { libc::calloc(1, size) },
+            (Op::AllocateZeroed, 0) => unsafe { libc::calloc(1, size) },
             // SAFETY: as above.
             (_, 0) => unsafe { libc::malloc(size) },
+            (Op::AllocateZeroed, align_log2) => aligned_zeroed(size, 1 << align_log2),
             (_, align_log2) => aligned(size, 1 << align_log2),
         };
         if block.is_null() {
@@ -231,8 +234,12 @@ impl Replay {
         let seen = self.verify(block, record);
         // C leaves open what a new size of zero does.
         let size = (record.size as usize).max(1);
-        // SAFETY: the slot has a block.
-        let moved = unsafe { libc::realloc(block.cast(), size) };
+        let moved = match record.align_log2 {
+            // SAFETY: the slot has a block.
+            0 => unsafe { libc::realloc(block.cast(), size) },
+            // SAFETY: the slot has a block of so many bytes.
+            align_log2 => unsafe { moved(block.cast(), record.before as usize, size, 1 << align_log2) },
+        };
         if moved.is_null() {
             exhausted(size);
         }
@@ -314,15 +321,6 @@ extern "C" fn run_thread(argument: *mut c_void) -> *mut c_void {
     let (replay, thread) = *unsafe { Box::from_raw(argument.cast::<(&'static Replay, usize)>()) };
     replay.run_thread(thread, None);
     ptr::null_mut()
-}
-
-fn aligned(size: usize, align: usize) -> *mut c_void {
-    let mut block = ptr::null_mut();
-    // SAFETY: the place for the result is a local variable.
-    match unsafe { libc::posix_memalign(&mut block, align.max(mem::size_of::<usize>()), size) } {
-        0 => block,
-        _ => ptr::null_mut(),
-    }
 }
 
 /// The byte that a slot's block is filled with: never zero.

@@ -37,6 +37,26 @@ fn in_free_order_a_thread_waits_only_for_blocks_and_once_for_what_it_knows() {
 }
 
 #[test]
+fn zeroed_and_resized_blocks_keep_the_alignment_that_was_asked_for() {
+    use freestone_trace::{Event, Kind, What};
+    let event = |what| Event { thread: 0, time_us: 0, sequence: 1, ticket: None, what };
+    let allocate = |kind, block| event(What::Allocate { kind, size: 100, align_log2: 6, block });
+    let resize = |from, block| event(What::Resize { from, size: 200, block });
+    let mut recording = crate::trace::recording::tests::small();
+    recording.streams = vec![vec![
+        allocate(Kind::RustZeroed, 0x100),
+        resize(0x100, 0x200),
+        resize(0x200, 0x400),
+        allocate(Kind::C, 0x800),
+        resize(0x800, 0x900),
+    ]];
+    let plan = Plan::of(&Timeline::of(&recording), Order::Turns);
+    let aligned: Vec<_> = plan.threads[0].iter().map(|record| (record.op, record.align_log2)).collect();
+    let of_rust = [(Op::AllocateZeroed, 6), (Op::Resize, 6), (Op::Resize, 6)];
+    assert_eq!((&aligned[..3], &aligned[3..]), (&of_rust[..], &[(Op::Allocate, 6), (Op::Resize, 0)][..]));
+}
+
+#[test]
 fn a_record_reads_back() {
     let record = Record { op: Op::Resize, align_log2: 5, slot: 0x0102_0304, size: 1 << 40, before: 77 };
     assert_eq!(Record::read(&record.to_bytes()), Some(record));

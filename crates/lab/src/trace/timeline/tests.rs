@@ -52,7 +52,7 @@ fn a_resized_block_leaves_its_address_when_it_takes_its_number() {
     let other = vec![event(1, 1, None, allocate(0x10)), event(1, 1, Some(1), What::Free { block: 0x10 })];
     let timeline = timeline(vec![one, other]);
     assert_eq!(calls(&timeline), [(0, 'a', 0), (1, 'a', 1), (1, 'f', 1), (0, 'r', 2)]);
-    assert_eq!(timeline.steps[3].call, Call::Resize { from: 0, block: 2, size: 80 });
+    assert_eq!(timeline.steps[3].call, Call::Resize { from: 0, block: 2, size: 80, align_log2: 0 });
 }
 
 #[test]
