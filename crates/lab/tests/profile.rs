@@ -120,6 +120,7 @@ fn what_is_no_profile_and_commands_that_leave_none_are_said() {
     refuses(&["profile", "show", &damaged], &["another version"]);
     refuses(&["profile", "show", "/no/such/file"], &["/no/such/file", "cannot be read"]);
     refuses(&["profile", "--", "no-such-command"], &["'no-such-command'"]);
+    refuses(&["profile", "4711", "--seconds", "5"], &["options come before", "freestone profile OPTIONS 4711"]);
     refuses(&["profile", "--", "sh", "-c", "kill -9 $$"], &["left no profile", "SIGKILL"]);
     refuses(&["profile", "--interval", "xyz", "--", "true"], &["--interval", "not a number", "takes 1 to "]);
     refuses(&["profile", "-o", "/no/such/folder/x", "--", "python3", "-c", "pass"], &["/no/such/folder/x"]);

@@ -57,7 +57,13 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
     if let (1, Some(pid)) = (options.command.len(), program.to_str().and_then(|text| text.parse().ok())) {
         return living::show(pid, Duration::from_secs_f64(options.seconds), &options.output).map(|()| 0);
     }
-    let path = command_file::find(program)?;
+    let path = command_file::find(program).map_err(|error| match program.to_str().map(str::parse::<u32>) {
+        Some(Ok(pid)) => {
+            let message = format!("options come before the number of a process: freestone profile OPTIONS {pid}");
+            Refusal::new(error.status, message)
+        }
+        _ => error,
+    })?;
     let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
     let mut allocator = selection.allocators.remove(0);
     if allocator.library.is_none() {
