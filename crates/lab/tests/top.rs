@@ -254,6 +254,28 @@ fn read_until(user: &mut fs::File, drawn: &mut String, parts: &[&str]) {
 }
 
 #[test]
+fn quitting_ends_what_the_command_started_too() {
+    let Some(program) = holder() else { return };
+    let (mut user, end) = terminal(80, 24);
+    let pid_file = file("started-by-the-command");
+    let _ = fs::remove_file(&pid_file);
+    let script = format!("'{program}' until killed & echo $! > '{pid_file}'; wait; true");
+    let mut top = command(&["top", "--delay", "0.1", "--", "sh", "-c", &script]);
+    top.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
+    let mut top = top.spawn().unwrap();
+    read_until(&mut user, &mut String::new(), &["\x1b[?1049h", "committed", "Quit"]);
+    let started = fs::read_to_string(&pid_file).unwrap();
+    let is_running = || Path::new("/proc").join(started.trim()).join("exe").exists();
+    assert!(is_running());
+    user.write_all(b"q").unwrap();
+    read_until(&mut user, &mut String::new(), &["\x1b[?1049l"]);
+    top.wait().unwrap();
+    let began = Instant::now();
+    while is_running() && began.elapsed() < SHOWN_LIMIT {}
+    assert!(!is_running(), "process {started} goes on");
+}
+
+#[test]
 fn the_view_is_drawn_obeys_keys_and_leaves_the_terminal_as_it_was() {
     let Some(program) = holder() else { return };
     for (columns, quit) in [(80, "q"), (40, "\x03")] {

@@ -148,8 +148,13 @@ pub(crate) fn send(child: &Child, signal: libc::c_int) {
 
 /// Kills the process group that `child`, which has not been waited for, leads.
 pub(crate) fn end_group(child: &Child) {
+    send_to_group(child, libc::SIGKILL);
+}
+
+/// Sends `signal` to the process group that `child`, which has not been waited for, leads.
+pub(crate) fn send_to_group(child: &Child, signal: libc::c_int) {
     // SAFETY: the child was started as the leader of a group and has not been waited for, so the number still belongs to that group.
-    unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
+    unsafe { libc::kill(-(child.id() as i32), signal) };
 }
 
 #[cfg(test)]

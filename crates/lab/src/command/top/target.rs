@@ -35,7 +35,7 @@ pub(crate) struct Target {
 struct Started {
     child: Child,
     ended: Option<ExitStatus>,
-    /// What it wrote while the terminal was in use: standard output and standard error.
+    /// What it wrote while the terminal was in use: standard output and standard error. It leads a process group then.
     output: Option<[ScratchFile; 2]>,
     /// The folder of the pages of the command and its children. What a child still has open goes with its process.
     _pages: ScratchFolder,
@@ -68,6 +68,8 @@ impl Target {
         match &output {
             Some([stdout, stderr]) => {
                 start.stdin(Stdio::null()).stdout(File::create(stdout.path())?).stderr(File::create(stderr.path())?);
+                // No key of the terminal reaches it then: all that it started is ended with it.
+                start.process_group(0);
             }
             None => {
                 start.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
@@ -171,18 +173,18 @@ impl Started {
         }
     }
 
-    /// Asks the command to end, and ends it if it does not. Returns how it ended.
+    /// Asks the command to end, and the processes of its group if it leads one, and ends it if it does not. Returns how it ended.
     fn end(&mut self) -> Option<ExitStatus> {
         let began = Instant::now();
+        let send = if self.output.is_some() { child::send_to_group } else { child::send };
         if self.status().is_none() {
-            child::send(&self.child, libc::SIGTERM);
+            send(&self.child, libc::SIGTERM);
         }
         while self.status().is_none() && began.elapsed() < END_LIMIT {
             thread::sleep(Duration::from_millis(5));
         }
         if self.status().is_none() {
-            // Whether it can be killed or not, there is nothing else to do.
-            let _ = self.child.kill();
+            send(&self.child, libc::SIGKILL);
             self.ended = self.child.wait().ok();
         }
         self.ended
