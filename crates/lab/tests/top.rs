@@ -133,6 +133,26 @@ fn json_has_a_line_per_sample_and_one_for_the_end_of_a_killed_process() {
 }
 
 #[test]
+fn a_page_that_is_cut_off_while_it_is_shown_is_the_end_of_its_process_and_of_no_other() {
+    let Some(program) = holder() else { return };
+    let live = file("cut-%p.live");
+    let mut child = start_holder(program, &live);
+    let mut top = command(&["top", "--json", "--delay", "0.1", &child.id().to_string()]);
+    let mut top = top.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(top.stdout.take().unwrap()));
+    expect_held(&json(&lines.next().unwrap().unwrap()));
+    let page = live.replace("%p", &child.id().to_string());
+    fs::OpenOptions::new().write(true).truncate(true).open(&page).unwrap();
+    // A fault ends it where it writes the page.
+    child.wait().unwrap();
+    let last = json(&lines.map(Result::unwrap).last().unwrap());
+    assert_eq!(last["end"], "has ended");
+    expect_held(&last);
+    assert_eq!(top.wait().unwrap().code(), Some(0));
+    fs::remove_file(page).unwrap();
+}
+
+#[test]
 fn a_command_is_started_and_its_exit_status_and_output_passed_on() {
     let Some(program) = holder() else { return };
     let mut top = command(&["top", "--json", "--delay", "0.1", "--", program]);

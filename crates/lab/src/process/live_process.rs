@@ -1,17 +1,25 @@
 //! Processes that keep a page of statistics (option `live` of the library), read from outside.
 //!
-//! The page is found among the process's mappings, so its path does not matter. Its last state stays readable when the process has gone.
+//! The page is found among the process's mappings, so its path does not matter. Its last state stays readable when the process has gone. It is read, not mapped:
+//! where somebody shortens the file, there is no state, and no fault.
 
 use crate::process::proc_file;
 use freestone::door::live::{self, LiveState, PAGE_WORDS, Unreadable};
-use std::ffi::CString;
+use std::fs::{File, OpenOptions};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::{fmt, io};
 
 /// The environment variable that sets the option.
 pub(crate) const VARIABLE: &str = "FREESTONE_LIVE";
+
+/// Length of a page.
+const FILE_BYTES: usize = PAGE_WORDS * size_of::<u64>();
+
+/// A page is read so often at most. Its process writes it ten times a second.
+const TRIES: u32 = 100;
 
 /// Why there are no figures of a process.
 #[derive(Debug, PartialEq, Eq)]
@@ -63,7 +71,7 @@ pub(crate) struct LiveProcess {
     pub(crate) name: String,
     /// When it started, in the kernel's ticks: tells it from a later one with its number.
     started: u64,
-    words: &'static [AtomicU64; PAGE_WORDS],
+    page: File,
 }
 
 impl LiveProcess {
@@ -80,9 +88,14 @@ impl LiveProcess {
         for path in shared_files(&maps) {
             // As the process sees it, which may be in a container.
             let seen_by_it = Path::new(&format!("/proc/{pid}/root")).join(path.strip_prefix("/").unwrap_or(&path));
-            let Some(words) = [seen_by_it, path].iter().find_map(|path| open(path)) else { continue };
-            match live::process_of(words) {
-                Ok(_) => return Ok(Self { pid, name, started, words }),
+            let pages = [seen_by_it, path].map(|path| open(&path));
+            let Some((page, words)) =
+                pages.into_iter().flatten().find_map(|page| words(&page).map(|words| (page, words)))
+            else {
+                continue;
+            };
+            match live::process_of(&words) {
+                Ok(_) => return Ok(Self { pid, name, started, page }),
                 Err(Unreadable::OtherVersion(version)) => return Err(Obstacle::OtherVersion(pid, version)),
                 Err(_) => {}
             }
@@ -92,7 +105,7 @@ impl LiveProcess {
 
     /// The last whole state; `None` if there is none yet.
     pub(crate) fn state(&self) -> Option<Box<LiveState>> {
-        live::read(self.words).ok().map(Box::new)
+        state(&self.page)
     }
 
     /// Whether the process has not ended.
@@ -103,11 +116,36 @@ impl LiveProcess {
 
 /// The last whole state of a page that a process left behind.
 pub(crate) fn left_behind(path: &Path) -> Option<Box<LiveState>> {
-    live::read(open(path)?).ok().map(Box::new)
+    state(&open(path)?)
 }
 
-fn open(path: &Path) -> Option<&'static [AtomicU64; PAGE_WORDS]> {
-    live::open(&CString::new(path.as_os_str().as_bytes()).ok()?).ok()
+/// Opens what may be a page.
+fn open(path: &Path) -> Option<File> {
+    let page = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
+    let facts = page.metadata().ok()?;
+    (facts.is_file() && facts.len() == FILE_BYTES as u64).then_some(page)
+}
+
+/// The words of a page, as they are while they are read.
+fn words(page: &File) -> Option<Box<[AtomicU64; PAGE_WORDS]>> {
+    let mut bytes = vec![0; FILE_BYTES];
+    page.read_exact_at(&mut bytes, 0).ok()?;
+    let words = bytes.as_chunks().0.iter().map(|&word| AtomicU64::new(u64::from_ne_bytes(word)));
+    words.collect::<Box<[AtomicU64]>>().try_into().ok()
+}
+
+/// The last whole state of a page: it was the last one when the page was read, and it still is when it is read again.
+fn state(page: &File) -> Option<Box<LiveState>> {
+    let read = || live::read(&*words(page)?).ok().map(Box::new);
+    let mut state = read()?;
+    for _ in 0..TRIES {
+        let again = read()?;
+        if again.number == state.number {
+            return Some(state);
+        }
+        state = again;
+    }
+    None
 }
 
 /// Whether the shared library is among a process's mappings, as `/proc/PID/maps` lists them.

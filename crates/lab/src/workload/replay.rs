@@ -34,8 +34,8 @@ use progress::Progress;
 use std::ffi::c_void;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 pub(crate) use shipped::{GCC, PYTHON, REDIS, SQLITE, main as plan_main};
 
