@@ -5,6 +5,7 @@
 #![allow(unsafe_code)]
 #![allow(dead_code, reason = "each test binary uses its share")]
 
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,7 @@ pub(crate) fn library() -> PathBuf {
 /// The folder for files of the tests.
 pub(crate) fn scratch() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
-    std::fs::create_dir_all(&folder).unwrap();
+    fs::create_dir_all(&folder).unwrap();
     folder
 }
 
@@ -104,4 +105,35 @@ pub(crate) fn refuses(arguments: &[&str], parts: &[&str]) {
     let output = freestone(arguments);
     assert!(!output.status.success(), "{arguments:?} succeeded");
     holds(&said(&output), parts);
+}
+
+/// Compiles a C program; `None` if there is no compiler.
+pub(crate) fn program(name: &str, source: &str) -> Option<String> {
+    if !installed("cc") {
+        return None;
+    }
+    let (text, path) = (file(&format!("{name}.c")), file(name));
+    fs::write(&text, source).expect("the folder can be written");
+    let compiled = Command::new("cc").args(["-O1", "-fno-builtin", "-pthread", "-o", &path, &text]).status();
+    assert!(compiled.expect("a compiler").success());
+    Some(path)
+}
+
+/// The standard output of a command that must have succeeded.
+pub(crate) fn printed(arguments: &[&str]) -> String {
+    let output = freestone(arguments);
+    succeeded(&output);
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What `freestone trace --json` says of a trace.
+pub(crate) fn figures(trace: &str) -> serde_json::Value {
+    serde_json::from_str(&printed(&["trace", trace, "--json"])).expect("JSON")
+}
+
+/// The names of files whose names begin with that of `path`.
+pub(crate) fn names_beside(path: &str) -> Vec<String> {
+    let name = Path::new(path).file_name().and_then(|name| name.to_str()).expect("a name");
+    let entries = fs::read_dir(Path::new(path).with_file_name(".")).expect("the folder can be read").flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(|other| other.starts_with(name)).collect()
 }
