@@ -189,6 +189,15 @@ fn a_command_that_crashes_is_named_with_its_signal() {
     refuses(&arguments, &["ended by signal 11 (SIGSEGV)"]);
 }
 
+#[test]
+fn a_command_that_sends_itself_a_trap_gets_it_in_the_warm_up_as_well() {
+    let script = "got=no; trap got=yes TRAP; kill -TRAP $$; test $got = yes";
+    let out = file("trap.jsonl");
+    let arguments = ["-a", "system,freestone", "--rounds", "1", "--no-report", "-o", &out, "--", "sh", "-c", script];
+    let said = succeeded(&freestone(&[&["compare"], &arguments[..]].concat()));
+    assert!(!said.contains("exit status"), "{said}");
+}
+
 /// The command in a shell, which puts its output where `shell` says.
 fn in_a_shell(arguments: &[&str], shell: &str) -> Output {
     let mut command = Command::new("bash");

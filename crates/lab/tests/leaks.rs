@@ -201,6 +201,15 @@ fn the_exit_status_is_the_programs_or_the_one_for_leaks() {
 }
 
 #[test]
+fn a_trap_is_the_programs_as_other_signals_are() {
+    let status = |script: &str| freestone(&["leaks", "--", "sh", "-c", script]).status.code().unwrap();
+    assert_eq!(status("trap 'exit 7' TRAP; kill -TRAP $$; exit 1"), 7);
+    assert_eq!(status("kill -TRAP $$; exit 1"), 128 + 5);
+    // Programs that the command starts begin with a stop of the tracer's, and no trap.
+    assert_eq!(status("sh -c 'exec sh -c \"exec true\"' && exec sh -c 'exit 8'"), 8);
+}
+
+#[test]
 fn the_report_goes_to_standard_error_and_output_stays_the_programs() {
     let output = freestone(&["leaks", "--show-reachable", "--", "sh", "-c", "echo out; exit 3"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "out\n");

@@ -149,10 +149,9 @@ impl Tracer {
             }
             libc::PTRACE_EVENT_EXIT => self.on_way_out(thread, process, examine),
             0 => {
-                let signal = libc::WSTOPSIG(status);
-                // A thread that is traced from its start begins with a stop of the tracer's, and a program with a trap.
-                let is_ours = is_new || signal == libc::SIGTRAP;
-                resume(thread, if is_ours { 0 } else { signal });
+                // The first stop of a thread is the tracer's: the start of the command's program, or that of a thread. Later programs have a stop of their
+                // own kind, so that every other signal is the command's, a trap as well.
+                resume(thread, if is_new { 0 } else { libc::WSTOPSIG(status) });
             }
             _ => resume(thread, 0),
         }

@@ -76,11 +76,13 @@ fn launch(program: Program, watched: Option<&str>, awaited: AwaitedSignals) -> C
     };
     // If the kernel forbids tracing, there are no stops, and nothing is known.
     let mut was_mapped = None;
+    let mut is_first_stop = true;
     let (status, usage) = loop {
         match wait(pid) {
             Ok(Some((status, _))) if libc::WIFSTOPPED(status) => {
                 if let Some(library) = watched {
-                    was_mapped = resume(pid, status, library).or(was_mapped);
+                    was_mapped = resume(pid, status, is_first_stop, library).or(was_mapped);
+                    is_first_stop = false;
                 }
             }
             Ok(Some(ended)) => break ended,
@@ -130,13 +132,12 @@ fn wait(pid: libc::pid_t) -> io::Result<Option<(libc::c_int, libc::rusage)>> {
 }
 
 /// Lets a stopped command continue. Returns whether `library` is mapped in it, if it stopped because it exits.
-fn resume(pid: libc::pid_t, status: libc::c_int, library: &str) -> Option<bool> {
-    let signal = libc::WSTOPSIG(status);
+fn resume(pid: libc::pid_t, status: libc::c_int, is_first_stop: bool, library: &str) -> Option<bool> {
     let event = status >> 16;
     let mapped = (event == libc::PTRACE_EVENT_EXIT)
         .then(|| proc_file::read(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.contains(library)));
-    // The kernel reports its own stops as SIGTRAP; every other signal is the command's.
-    let deliver = if signal == libc::SIGTRAP { 0 } else { signal };
+    // The kernel's own stops are the first one, for exec, and those with an event; every other signal is the command's, a trap as well.
+    let deliver = if is_first_stop || event != 0 { 0 } else { libc::WSTOPSIG(status) };
     let options = libc::PTRACE_O_TRACEEXIT | libc::PTRACE_O_TRACEEXEC;
     let no_address = ptr::null_mut::<libc::c_void>();
     // SAFETY: the child is traced by this process and stopped; this request takes numbers and uses no address.
