@@ -268,6 +268,22 @@ fn with_stacks_a_leak_has_the_function_that_lost_it_and_can_be_suppressed() {
 }
 
 #[test]
+fn with_suppressions_all_blocks_have_stacks_and_lost_blocks_without_are_said() {
+    let known = file("known-single.txt");
+    std::fs::write(&known, "leak:single\n").unwrap();
+    let run = |options: &[&str]| {
+        let given = ["--suppressions", &known, "--error-exitcode", "9", "--", plain_program().to_str().unwrap(), "single"];
+        let output = freestone(&[&["leaks"], options, &given].concat());
+        (said(&output), output.status.code().unwrap())
+    };
+    let (text, status) = run(&[]);
+    assert!(status == 0 && !text.contains("warning"), "{text}");
+    let (text, status) = run(&["--stacks", "none"]);
+    assert_eq!(status, 9, "{text}");
+    holds(&text, &["warning: nothing suppresses lost blocks without a stack: 1; --stacks all"]);
+}
+
+#[test]
 fn a_living_process_is_examined_and_goes_on() {
     let mut lab = command(&["run", "--", plain_program().to_str().unwrap(), "living"])
         .stdout(Stdio::piped())

@@ -10,7 +10,7 @@ use crate::leaks::stopped::StoppedProcess;
 use crate::leaks::suppressions::Suppressions;
 use crate::leaks::tracer::Tracer;
 use crate::process::{command_file, interrupt, proc_file};
-use crate::show::command_line;
+use crate::show::{command_line, quantity};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -30,10 +30,10 @@ pub(crate) struct Options {
     /// Exit with this status if blocks are definitely lost [default: that of the command]
     #[arg(long, value_name = "STATUS")]
     error_exitcode: Option<u8>,
-    /// Whose stacks are recorded, by the sampling profiler; `all` takes a few times as long
-    #[arg(long, value_enum, default_value_t = Stacks::Sampled)]
-    stacks: Stacks,
-    /// Leaks that are known: lines of leak:PATTERN, as LeakSanitizer reads them
+    /// Whose stacks are recorded, by the sampling profiler; `all` takes a few times as long [default: sampled, or all with --suppressions]
+    #[arg(long, value_enum)]
+    stacks: Option<Stacks>,
+    /// Leaks that are known: lines of leak:PATTERN, as LeakSanitizer reads them; they apply to blocks with stacks
     #[arg(long, value_name = "FILE")]
     suppressions: Option<PathBuf>,
     /// Also show the blocks that are still reachable
@@ -132,6 +132,14 @@ fn report(options: &Options, examined: &[Examined], exit: Option<i32>) -> Result
     if options.out.is_none() || written.is_err() {
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
+    let lost_without_stack: u64 =
+        examined.iter().filter_map(|(_, _, found)| found.as_ref().ok()).map(Findings::lost_without_stack).sum();
+    if options.suppressions.is_some() && lost_without_stack > 0 {
+        eprintln!(
+            "warning: nothing suppresses lost blocks without a stack: {}; --stacks all records those of a command",
+            quantity::count(lost_without_stack)
+        );
+    }
     written
 }
 
@@ -152,7 +160,9 @@ fn prepare(options: &Options, program: &OsString, path: &Path) -> Result<Command
     command.envs(allocator.environment.iter().map(|(name, value)| (name, value)));
     // At other levels of hardening the heap does not tell live blocks from free ones.
     command.env("LD_PRELOAD", preload).env("FREESTONE_HARDEN", "default").env_remove("FREESTONE_GUARD_SAMPLE");
-    let interval = match options.stacks {
+    // Only what has a stack can be known.
+    let default = if options.suppressions.is_some() { Stacks::All } else { Stacks::Sampled };
+    let interval = match options.stacks.unwrap_or(default) {
         Stacks::None => return Ok(command),
         Stacks::Sampled => "512k",
         Stacks::All => "1",

@@ -88,6 +88,12 @@ impl Findings {
         sum(self.groups.iter().filter(|group| group.verdict == verdict))
     }
 
+    /// Lost blocks of which no stack is known.
+    pub(crate) fn lost_without_stack(&self) -> u64 {
+        let is_lost = |group: &&Group| group.verdict != Verdict::StillReachable && group.stack.is_empty();
+        self.groups.iter().filter(is_lost).map(|group| group.blocks).sum()
+    }
+
     /// Whether any block is definitely lost, of those that are not suppressed.
     pub(crate) fn has_leaks(&self) -> bool {
         self.sum(Verdict::DefinitelyLost).0 > 0
