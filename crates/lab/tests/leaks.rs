@@ -272,7 +272,8 @@ fn with_suppressions_all_blocks_have_stacks_and_lost_blocks_without_are_said() {
     let known = file("known-single.txt");
     std::fs::write(&known, "leak:single\n").unwrap();
     let run = |options: &[&str]| {
-        let given = ["--suppressions", &known, "--error-exitcode", "9", "--", plain_program().to_str().unwrap(), "single"];
+        let given =
+            ["--suppressions", &known, "--error-exitcode", "9", "--", plain_program().to_str().unwrap(), "single"];
         let output = freestone(&[&["leaks"], options, &given].concat());
         (said(&output), output.status.code().unwrap())
     };

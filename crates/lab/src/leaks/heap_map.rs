@@ -12,7 +12,10 @@ const DEFAULT_HARDENING: u64 = 1;
 const HEADER_WORDS: usize = 40;
 
 /// More size classes than any version has.
-const MOST_CLASSES: u64 = 256;
+const MOST_CLASSES: usize = 256;
+
+/// Most words of a map.
+const MOST_WORDS: usize = HEADER_WORDS + MOST_CLASSES;
 
 /// What the library publishes.
 ///
@@ -77,26 +80,19 @@ impl HeapMap {
     /// # Errors
     /// A map is of another version, or the heap is hardened more or less than by default.
     pub(super) fn find_all(memory: &Memory, mappings: &[Mapping]) -> Result<Vec<Self>> {
-        let mut found = Vec::new();
-        let mut after_file = 0;
-        for mapping in mappings {
-            // The zero-initialised data of a module is in anonymous memory behind its file.
-            let of_module = mapping.is_file() || (mapping.path.is_empty() && mapping.start == after_file);
-            if !of_module {
-                continue;
-            }
-            after_file = mapping.end;
-            if !mapping.is_writable() {
-                continue;
-            }
-            let bytes = memory.bytes(mapping.start, (mapping.end - mapping.start) as usize);
-            let words: Vec<u64> = words_in(&bytes).collect();
-            let is_map = |at: &usize| words[*at..].starts_with(&HEAP_MAP_MAGIC);
-            for at in (0..words.len()).filter(is_map) {
-                found.push(Self::parse(memory, &words[at..])?);
-            }
+        let mut places = Vec::new();
+        // The map is among a module's initialised data, a private copy of its file. Files that the program maps may be larger than memory.
+        for mapping in
+            mappings.iter().filter(|mapping| mapping.is_file() && mapping.is_writable() && mapping.is_private())
+        {
+            memory.scan(mapping.start, mapping.end, |address, bytes| {
+                let begins = |(at, word)| (word == HEAP_MAP_MAGIC[0]).then_some(address + at);
+                places.extend((0..).step_by(8).zip(words_in(bytes)).filter_map(begins));
+            });
         }
-        Ok(found)
+        let words_at = |&place: &u64| words_in(&memory.bytes(place, MOST_WORDS * 8)).collect::<Vec<u64>>();
+        let maps = places.iter().map(words_at).filter(|words| words.starts_with(&HEAP_MAP_MAGIC));
+        maps.map(|words| Self::parse(memory, &words)).collect()
     }
 
     /// Reads the words of a map, and the secret that it says the place of. The heap of a process that never allocated has no pages.
@@ -117,7 +113,7 @@ impl HeapMap {
             bail!("leaks are found only at harden=default of the process; explicit heaps may be hardened more");
         }
         let n_classes = words[HEADER_WORDS - 1];
-        let block_bytes = words.get(HEADER_WORDS..HEADER_WORDS + n_classes.min(MOST_CLASSES) as usize);
+        let block_bytes = words.get(HEADER_WORDS..HEADER_WORDS + n_classes.min(MOST_CLASSES as u64) as usize);
         Ok(Self {
             base,
             n_pages: words[4],
@@ -145,5 +141,42 @@ impl HeapMap {
             stretch_unit: words[38] as u32,
             block_bytes: block_bytes.unwrap_or_default().to_vec(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A map of a process that never allocated, with two classes.
+    fn words() -> Vec<u64> {
+        let mut words = vec![0; HEADER_WORDS];
+        words[..3].copy_from_slice(&[HEAP_MAP_MAGIC[0], HEAP_MAP_MAGIC[1], HEAP_MAP_VERSION]);
+        words[HEADER_WORDS - 1] = 2;
+        words.extend([16, 32]);
+        words
+    }
+
+    #[test]
+    fn a_map_is_found_in_a_private_copy_of_a_file_and_large_mappings_that_nothing_was_written_to_are_not_read() {
+        let own = Memory::of(std::process::id() as i32);
+        // Behind other words, so that the map begins within the mapping.
+        let words = [vec![HEAP_MAP_MAGIC[0]; 3], words()].concat();
+        let start = words.as_ptr() as u64;
+        let mapping = |start, bytes, rights: &str, path: &str| Mapping {
+            start,
+            end: start + bytes,
+            rights: rights.into(),
+            path: path.into(),
+            ..Mapping::default()
+        };
+        let bytes = words.len() as u64 * 8;
+        let n_found = |mapping| HeapMap::find_all(&own, &[mapping]).unwrap().len();
+        assert_eq!(n_found(mapping(start, bytes, "rw-p", "/lib/x.so")), 1);
+        assert_eq!(n_found(mapping(start, bytes, "rw-s", "/lib/x.so")), 0);
+        assert_eq!(n_found(mapping(start, bytes, "r--p", "/lib/x.so")), 0);
+        assert_eq!(n_found(mapping(start, bytes, "rw-p", "")), 0);
+        assert_eq!(n_found(mapping(1 << 16, 1 << 40, "rw-s", "/data")), 0);
+        assert_eq!(n_found(mapping(1 << 16, 1 << 36, "rw-p", "/data")), 0);
     }
 }

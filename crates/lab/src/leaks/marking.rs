@@ -28,7 +28,7 @@ pub(super) fn mark(memory: &Memory, heaps: &mut [Heap], roots: &Roots) -> Vec<BT
     };
     roots.words.iter().for_each(|&word| visit(word, heaps, &mut found));
     for &(start, end) in &roots.ranges {
-        memory.scan(start, end, |bytes| words_in(bytes).for_each(|word| visit(word, heaps, &mut found)));
+        memory.scan(start, end, |_, bytes| words_in(bytes).for_each(|word| visit(word, heaps, &mut found)));
     }
     follow(memory, heaps, found, |_| {});
     let reachable: Vec<Blocks> = heaps.iter().map(|heap| heap.marked.clone()).collect();
@@ -66,7 +66,7 @@ fn follow(memory: &Memory, heaps: &mut [Heap], from: Vec<Block>, mut met: impl F
                 bytes += length;
                 continue;
             }
-            memory.scan(start, start + length, |contents| note(contents, heaps, &mut waiting, &mut met));
+            memory.scan(start, start + length, |_, contents| note(contents, heaps, &mut waiting, &mut met));
         }
         memory.read_pieces(&pieces, |contents| note(contents, heaps, &mut waiting, &mut met));
     }

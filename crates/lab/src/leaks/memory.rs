@@ -91,14 +91,14 @@ impl Memory {
         }
     }
 
-    /// Calls `visit` with the contents of a range, in large parts. Pages that nothing was ever written to are left out, so that memory that is
+    /// Calls `visit` with the contents of a range and their address, in large parts. Pages that nothing was ever written to are left out, so that memory that is
     /// only reserved costs nothing, here and in the process.
-    pub(super) fn scan(&self, start: u64, end: u64, mut visit: impl FnMut(&[u8])) {
+    pub(super) fn scan(&self, start: u64, end: u64, mut visit: impl FnMut(u64, &[u8])) {
         let mut from = start;
         while from < end {
             let to = end.min((from + CHUNK_BYTES as u64) & !(self.page_bytes - 1)).max(from + 1);
             for (from, to) in self.with_contents(from, to) {
-                visit(&self.bytes(from, (to - from) as usize));
+                visit(from, &self.bytes(from, (to - from) as usize));
             }
             from = to;
         }
@@ -148,7 +148,7 @@ mod tests {
         assert_eq!(words_in(&own.bytes(start, 80_000)).collect::<Vec<_>>(), values);
         assert!(own.bytes(8, 8).is_empty());
         let mut sum = 0;
-        own.scan(start, start + 80_000, |bytes| sum += words_in(bytes).sum::<u64>());
+        own.scan(start, start + 80_000, |_, bytes| sum += words_in(bytes).sum::<u64>());
         assert_eq!(sum, values.iter().sum::<u64>());
         let mut pieces = Vec::new();
         // The second piece cannot be read.

@@ -58,6 +58,11 @@ impl Mapping {
         self.rights.starts_with("rw")
     }
 
+    /// Whether what the process writes to it is in no file and no other process.
+    pub(crate) fn is_private(&self) -> bool {
+        self.rights.ends_with('p')
+    }
+
     /// The file's name without its folders.
     pub(crate) fn file_name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or_default()
@@ -75,7 +80,7 @@ mod tests {
         assert_eq!((mapping.start, mapping.end, mapping.offset), (0x7f_0a10, 0x7f_0b20, 0x1000));
         assert_eq!((mapping.rights.as_str(), mapping.path.as_str()), ("r-xp", "/lib/a b.so (deleted)"));
         assert_eq!(mapping.file_offset(0x7f_0a18), 0x1008);
-        assert!(mapping.is_file() && !mapping.is_writable());
+        assert!(mapping.is_file() && !mapping.is_writable() && mapping.is_private());
         assert_eq!(mapping.file_name(), "a b.so (deleted)");
         let anonymous = Mapping::parse("1000-2000 rw-p 00000000 00:00 0 ").unwrap();
         assert!(anonymous.path.is_empty() && anonymous.is_writable() && !anonymous.is_file());
