@@ -6,11 +6,14 @@
 
 use crate::leaks::heap_map::HeapMap;
 use crate::leaks::memory::{Memory, words_in};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use freestone::door::is_free_by_trailer;
 
 /// Records that are read at once.
 const RECORDS_AT_ONCE: u64 = 4096;
+
+/// More pages than a span of small blocks has in any version.
+const MOST_SPAN_PAGES: u64 = 256;
 
 /// A page of no run.
 const NO_RUN: u32 = u32::MAX;
@@ -88,6 +91,9 @@ impl Heap {
             if n_pages == 0 {
                 break;
             }
+            if n_pages > map.n_pages - page {
+                bail!("the record of page {page} is damaged");
+            }
             heap.enter(memory, map, (page, n_pages), record, &mut live)?;
             let after = page + n_pages;
             if after / RECORDS_AT_ONCE != page / RECORDS_AT_ONCE {
@@ -121,9 +127,10 @@ impl Heap {
         }
         let start = map.base + page * map.page_bytes;
         let bytes = n_pages * map.page_bytes;
+        let damaged = || format!("the record of page {page} is damaged");
         let block_bytes = if kind == map.kind_small {
-            let class = usize::from(record[map.class_at]);
-            *map.block_bytes.get(class).with_context(|| format!("the record of page {page} is damaged"))?
+            let class = map.block_bytes.get(usize::from(record[map.class_at]));
+            *class.filter(|_| n_pages <= MOST_SPAN_PAGES).with_context(damaged)?
         } else {
             bytes
         };
@@ -135,6 +142,7 @@ impl Heap {
             live.push(first_block);
         }
         let pages = (page + n_pages) as usize;
+        self.run_of_page.try_reserve(pages.saturating_sub(self.run_of_page.len())).with_context(damaged)?;
         self.run_of_page.resize(pages.max(self.run_of_page.len()), NO_RUN);
         self.run_of_page[page as usize..pages].fill(self.runs.len() as u32);
         self.runs.push(run);
@@ -218,4 +226,44 @@ fn n_marked(block: &[u8], map: &HeapMap) -> u64 {
 /// The 32-bit number at a place in a record or block.
 fn number(bytes: &[u8], at: usize) -> u32 {
     bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_that_no_heap_has_are_said_to_be_damaged() {
+        let own = Memory::of(std::process::id() as i32);
+        // The record of page 1: the number of its pages, and its kind and class.
+        let read = |n_pages: u32, kind: u8, class: u8| {
+            let mut records = [0u8; 3200];
+            records[32..36].copy_from_slice(&n_pages.to_ne_bytes());
+            records[36..38].copy_from_slice(&[kind, class]);
+            // The table of the entries is not 0 for page 1.
+            let entries = [7u32; 100];
+            let map = HeapMap {
+                base: 1 << 16,
+                n_pages: 100,
+                records: records.as_ptr() as u64,
+                page_map: entries.as_ptr() as u64,
+                page_bytes: 65536,
+                os_page_bytes: 4096,
+                record_bytes: 32,
+                fresh_at: 8,
+                kind_at: 4,
+                class_at: 5,
+                kind_small: 1,
+                kind_large: 2,
+                block_bytes: vec![64],
+                ..HeapMap::default()
+            };
+            Heap::read(&own, &map).map(|heap| heap.runs.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(99, 2, 0), Ok(1));
+        let damaged = Err("the record of page 1 is damaged".to_owned());
+        assert_eq!(read(100, 2, 0), damaged);
+        assert_eq!(read(u32::MAX, 2, 0), damaged);
+        assert_eq!(read(1, 1, 1), damaged);
+    }
 }

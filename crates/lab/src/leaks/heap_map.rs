@@ -17,6 +17,15 @@ const MOST_CLASSES: usize = 256;
 /// Most words of a map.
 const MOST_WORDS: usize = HEADER_WORDS + MOST_CLASSES;
 
+/// One past the highest address of a program on any processor.
+pub(super) const ADDRESS_BOUND: u64 = 1 << 57;
+
+/// More bytes than a page of any version has, and than a record, a bitmap or a small block.
+const MOST_PAGE_BYTES: u64 = 1 << 20;
+
+/// More bytes than the tables of the heap profile have.
+const MOST_TABLE_BYTES: u64 = 1 << 31;
+
 /// What the library publishes.
 ///
 /// Wide because: it is a record of another program's, word by word.
@@ -114,7 +123,7 @@ impl HeapMap {
         }
         let n_classes = words[HEADER_WORDS - 1];
         let block_bytes = words.get(HEADER_WORDS..HEADER_WORDS + n_classes.min(MOST_CLASSES as u64) as usize);
-        Ok(Self {
+        let map = Self {
             base,
             n_pages: words[4],
             records: words[5],
@@ -140,7 +149,27 @@ impl HeapMap {
             mark_at: words[37] as usize,
             stretch_unit: words[38] as u32,
             block_bytes: block_bytes.unwrap_or_default().to_vec(),
-        })
+        };
+        if !map.is_sound() {
+            bail!("the library's description of its heap is damaged");
+        }
+        Ok(map)
+    }
+
+    /// Whether the numbers are those of a heap, small enough that none of their sums and products overflows: a program may have written to them.
+    fn is_sound(&self) -> bool {
+        let addresses = [self.base, self.records, self.bitmaps, self.page_map, self.end];
+        let of_a_page = [self.record_bytes, self.bitmap_bytes, self.os_page_bytes, self.mark_at as u64];
+        let in_record = [self.pages_at, self.fresh_at, self.kind_at, self.class_at, self.watched_at];
+        addresses.iter().all(|&address| address < ADDRESS_BOUND)
+            && self.page_bytes.is_power_of_two()
+            && (64..=MOST_PAGE_BYTES).contains(&self.page_bytes)
+            && self.n_pages <= ADDRESS_BOUND / MOST_PAGE_BYTES
+            && of_a_page.iter().all(|&bytes| bytes <= MOST_PAGE_BYTES)
+            && in_record.iter().all(|&at| (at as u64) < self.record_bytes)
+            && !self.block_bytes.is_empty()
+            && self.block_bytes.iter().all(|&bytes| (1..=MOST_PAGE_BYTES).contains(&bytes))
+            && self.profile_places.iter().all(|&place| place < MOST_TABLE_BYTES)
     }
 }
 
@@ -148,11 +177,13 @@ impl HeapMap {
 mod tests {
     use super::*;
 
-    /// A map of a process that never allocated, with two classes.
+    /// The map of a heap of 100 pages, with two classes.
     fn words() -> Vec<u64> {
         let mut words = vec![0; HEADER_WORDS];
         words[..3].copy_from_slice(&[HEAP_MAP_MAGIC[0], HEAP_MAP_MAGIC[1], HEAP_MAP_VERSION]);
-        words[HEADER_WORDS - 1] = 2;
+        words[3..9].copy_from_slice(&[1 << 32, 100, 1 << 33, 1 << 34, 1 << 35, 1 << 36]);
+        words[9..11].copy_from_slice(&[4096, DEFAULT_HARDENING]);
+        words[25..].copy_from_slice(&[65536, 32, 512, 0, 8, 4, 5, 6, 1, 2, 7, 9, 4, 64, 2]);
         words.extend([16, 32]);
         words
     }
@@ -178,5 +209,23 @@ mod tests {
         assert_eq!(n_found(mapping(start, bytes, "rw-p", "")), 0);
         assert_eq!(n_found(mapping(1 << 16, 1 << 40, "rw-s", "/data")), 0);
         assert_eq!(n_found(mapping(1 << 16, 1 << 36, "rw-p", "/data")), 0);
+    }
+
+    #[test]
+    fn numbers_that_are_none_of_a_heap_are_said_to_be_damaged() {
+        let own = Memory::of(std::process::id() as i32);
+        let with = |at: usize, number| {
+            let mut words = words();
+            words[at] = number;
+            HeapMap::parse(&own, &words)
+        };
+        assert_eq!(with(3, 1 << 32).unwrap().block_bytes, [16, 32]);
+        // Addresses and the number of pages; places in the profile's tables; bytes of pages and records; places in records; classes and their blocks.
+        let too_large = (3..9).chain(13..26).chain(26..33).chain([37, 39, 40]);
+        let damaged = too_large.map(|at| (at, 1 << 60)).chain([25, 26, 39, 41].map(|at| (at, 0)));
+        for (at, number) in damaged.chain([(25, 65537), (30, 32)]) {
+            let error = with(at, number).map(|_| ()).unwrap_err();
+            assert!(error.to_string().contains("is damaged"), "{at}: {error}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The stacks of the live blocks that the library's heap profile has sampled, read from its tables.
 
-use crate::leaks::heap_map::HeapMap;
+use crate::leaks::heap_map::{ADDRESS_BOUND, HeapMap};
 use crate::leaks::memory::{Memory, words_in};
 use std::collections::HashMap;
 
@@ -40,7 +40,8 @@ impl Samples {
         };
         let tables = memory.word(map.profile).unwrap_or(0);
         let mut samples = Self::default();
-        if tables == 0 {
+        // A program may have written to the address and to the places, as to all that is read here.
+        if tables == 0 || tables >= ADDRESS_BOUND || sample_bytes == 0 || n_samples > tables_bytes / sample_bytes {
             return samples;
         }
         samples.range = (tables, tables + tables_bytes);
@@ -49,7 +50,7 @@ impl Samples {
             let word = |at: u64| sample.get(at as usize..).and_then(|rest| words_in(rest).next()).unwrap_or(0);
             // 0 says that no sample is in the entry.
             if word(address_at) != 0 {
-                samples.stack_of.insert(word(address_at), word(stack_at));
+                samples.stack_of.insert(word(address_at), word(stack_at) & u64::from(u32::MAX));
             }
         }
         for &stack in samples.stack_of.values() {
