@@ -8,7 +8,7 @@ use harness::{
 };
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 /// A case of `c/leaks.cpp`: definitely and indirectly lost blocks.
@@ -284,23 +284,39 @@ fn with_suppressions_all_blocks_have_stacks_and_lost_blocks_without_are_said() {
     holds(&text, &["warning: nothing suppresses lost blocks without a stack: 1; --stacks all"]);
 }
 
-#[test]
-fn a_living_process_is_examined_and_goes_on() {
-    let mut lab = command(&["run", "--", plain_program().to_str().unwrap(), "living"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+/// A case that goes on until it is killed, and its process.
+fn living(case: &str) -> (Child, String) {
+    let mut run = command(&["run", "--", plain_program().to_str().unwrap(), case]);
+    let mut lab = run.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(lab.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let output = freestone(&["leaks", "--pid", line.trim(), "--error-exitcode", "9"]);
+    (lab, line.trim().to_owned())
+}
+
+fn status_of_killed(mut lab: Child, pid: &str) -> Option<i32> {
+    assert!(Command::new("kill").arg(pid).status().unwrap().success());
+    lab.wait().unwrap().code()
+}
+
+#[test]
+fn a_process_that_is_examined_loses_no_signal() {
+    let (lab, pid) = living("raising");
+    for _ in 0..20 {
+        succeeded(&freestone(&["leaks", "--pid", &pid]));
+    }
+    assert_eq!(status_of_killed(lab, &pid), Some(7));
+}
+
+#[test]
+fn a_living_process_is_examined_and_goes_on() {
+    let (lab, pid) = living("living");
+    let output = freestone(&["leaks", "--pid", &pid, "--error-exitcode", "9"]);
     holds(&said(&output), &["definitely lost  64.0 B in 1 block"]);
     assert_eq!(output.status.code(), Some(9));
-    let refused = without_permission_to_trace(&["leaks", "--pid", line.trim()]);
+    let refused = without_permission_to_trace(&["leaks", "--pid", &pid]);
     assert!(!refused.status.success());
-    holds(&said(&refused), &["cannot be traced", line.trim(), "/proc/sys/kernel/yama/ptrace_scope"]);
-    assert!(Command::new("kill").arg(line.trim()).status().unwrap().success());
-    assert_eq!(lab.wait().unwrap().code(), Some(128 + 15));
+    holds(&said(&refused), &["cannot be traced", &pid, "/proc/sys/kernel/yama/ptrace_scope"]);
+    assert_eq!(status_of_killed(lab, &pid), Some(128 + 15));
     refuses(&["leaks", "--pid", "999999999"], &["no process 999999999"]);
     refuses(&["leaks", "--pid", &std::process::id().to_string()], &["the library is not in it"]);
 }

@@ -8,12 +8,15 @@
 use crate::leaks::stopped::{StoppedProcess, StoppedThread};
 use crate::process::threads;
 use anyhow::{Result, bail};
-use std::collections::BTreeSet;
+use libc::{c_int, c_long};
+use std::collections::{BTreeMap, BTreeSet};
 use std::{io, ptr};
 
 /// The threads of a process, all stopped; they go on when the value is dropped.
 pub(crate) struct Attached {
     stopped: StoppedProcess,
+    /// The signals that threads were about to get when they stopped: they get them when they go on.
+    signals: BTreeMap<i32, c_int>,
 }
 
 impl Attached {
@@ -23,7 +26,7 @@ impl Attached {
     /// There is no such process, or this one may not trace it.
     pub(crate) fn stop(pid: i32) -> Result<Self> {
         let stopped = StoppedProcess { pid, threads: Vec::new(), former_stacks: Vec::new() };
-        let mut attached = Self { stopped };
+        let mut attached = Self { stopped, signals: BTreeMap::new() };
         let mut seen = BTreeSet::new();
         // A thread that is not stopped yet may start another meanwhile: the list is read until it has no new one.
         loop {
@@ -63,6 +66,10 @@ impl Attached {
         // SAFETY: the local can be written, and the thread is traced by this process.
         let waited = unsafe { libc::waitpid(thread, &mut status, libc::__WALL) };
         if waited == thread && libc::WIFSTOPPED(status) {
+            // A stop without an event is not the one that was asked for: a signal came first.
+            if status >> 16 == 0 {
+                self.signals.insert(thread, libc::WSTOPSIG(status));
+            }
             self.stopped.threads.extend(StoppedThread::read(thread));
         }
         Ok(())
@@ -78,8 +85,9 @@ impl Drop for Attached {
     fn drop(&mut self) {
         let nothing = ptr::null_mut::<libc::c_void>();
         for thread in &self.stopped.threads {
+            let signal = self.signals.get(&thread.number).copied().unwrap_or(0);
             // SAFETY: the thread is stopped for this process; the request carries numbers only.
-            unsafe { libc::ptrace(libc::PTRACE_DETACH, thread.number, nothing, nothing) };
+            unsafe { libc::ptrace(libc::PTRACE_DETACH, thread.number, nothing, c_long::from(signal)) };
         }
     }
 }

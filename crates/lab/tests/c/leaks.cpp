@@ -341,6 +341,20 @@ void living() {
     pause();
 }
 
+volatile sig_atomic_t n_handled;
+volatile sig_atomic_t is_asked_to_end;
+
+// Ends with status 7 if it has got every signal that it sent itself.
+void raising() {
+    signal(SIGUSR1, [](int) { n_handled = n_handled + 1; });
+    signal(SIGTERM, [](int) { is_asked_to_end = 1; });
+    printf("%d\n", getpid());
+    fflush(stdout);
+    sig_atomic_t n_sent = 0;
+    for (; !is_asked_to_end && n_handled == n_sent; n_sent++) raise(SIGUSR1);
+    _exit(n_handled == n_sent ? 7 : 8);
+}
+
 struct Case {
     const char *name;
     void (*run)();
@@ -382,6 +396,7 @@ const Case CASES[] = {
     {"in_a_copy", in_a_copy},
     {"killed", killed},
     {"living", living},
+    {"raising", raising},
     {"in_a_hardened_heap", in_a_hardened_heap},
 };
 
