@@ -4,11 +4,10 @@
 mod harness;
 
 use harness::{
-    command, file, freestone, holds, installed, refuses, said, scratch, succeeded, without_permission_to_trace,
+    file, freestone, holds, installed, leaks_program, refuses, said, succeeded, without_permission_to_trace,
 };
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// A case of `c/leaks.cpp`: definitely and indirectly lost blocks.
@@ -56,19 +55,9 @@ const CASES: [Case; 34] = [
 const NOT_FOR_LEAK_SANITIZER: [&str; 4] = ["in_own_mapping", "in_register", "in_a_copy", "killed"];
 const NOT_FOR_VALGRIND: [&str; 2] = ["in_a_copy", "killed"];
 
-/// The program, built once with these options; `None` if it cannot be.
-fn program(name: &str, options: &[&str]) -> Option<PathBuf> {
-    let lab = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let program = scratch().join(name);
-    let mut build = Command::new("g++");
-    build.args(["-O1", "-g", "-pthread"]).args(options).arg("-I").arg(lab.join("../capi/include"));
-    let built = build.arg("-o").arg(&program).arg(lab.join("tests/c/leaks.cpp")).status();
-    built.is_ok_and(|status| status.success()).then_some(program)
-}
-
 fn plain_program() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    BUILT.get_or_init(|| program("leaks", &[]).expect("g++ is part of the tests"))
+    BUILT.get_or_init(|| leaks_program("leaks", &[]).expect("g++ is part of the tests"))
 }
 
 fn examined(arguments: &[&str]) -> (serde_json::Value, Output) {
@@ -147,7 +136,7 @@ fn valgrind_has_the_same_verdicts() {
 
 #[test]
 fn leak_sanitizer_finds_as_much_lost() {
-    let Some(program) = program("leaks-sanitized", &["-fsanitize=leak"]) else {
+    let Some(program) = leaks_program("leaks-sanitized", &["-fsanitize=leak"]) else {
         println!("skipped: the compiler has no LeakSanitizer");
         return;
     };
@@ -284,43 +273,6 @@ fn with_suppressions_all_blocks_have_stacks_and_lost_blocks_without_are_said() {
     holds(&text, &["warning: nothing suppresses lost blocks without a stack: 1; --stacks all"]);
 }
 
-/// A case that goes on until it is killed, and its process.
-fn living(case: &str) -> (Child, String) {
-    let mut run = command(&["run", "--", plain_program().to_str().unwrap(), case]);
-    let mut lab = run.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(lab.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    (lab, line.trim().to_owned())
-}
-
-fn status_of_killed(mut lab: Child, pid: &str) -> Option<i32> {
-    assert!(Command::new("kill").arg(pid).status().unwrap().success());
-    lab.wait().unwrap().code()
-}
-
-#[test]
-fn a_process_that_is_examined_loses_no_signal() {
-    let (lab, pid) = living("raising");
-    for _ in 0..20 {
-        succeeded(&freestone(&["leaks", "--pid", &pid]));
-    }
-    assert_eq!(status_of_killed(lab, &pid), Some(7));
-}
-
-#[test]
-fn a_living_process_is_examined_and_goes_on() {
-    let (lab, pid) = living("living");
-    let output = freestone(&["leaks", "--pid", &pid, "--error-exitcode", "9"]);
-    holds(&said(&output), &["definitely lost  64.0 B in 1 block"]);
-    assert_eq!(output.status.code(), Some(9));
-    let refused = without_permission_to_trace(&["leaks", "--pid", &pid]);
-    assert!(!refused.status.success());
-    holds(&said(&refused), &["cannot be traced", &pid, "/proc/sys/kernel/yama/ptrace_scope"]);
-    assert_eq!(status_of_killed(lab, &pid), Some(128 + 15));
-    refuses(&["leaks", "--pid", "999999999"], &["no process 999999999"]);
-    refuses(&["leaks", "--pid", &std::process::id().to_string()], &["the library is not in it"]);
-}
-
 #[test]
 fn what_cannot_be_examined_is_said() {
     refuses(&["leaks", "--", "no-such-command"], &["'no-such-command'"]);
@@ -328,7 +280,7 @@ fn what_cannot_be_examined_is_said() {
     refuses(&["leaks", "--suppressions", "/no/such/file", "--", "true"], &["/no/such/file"]);
     let cleared = freestone(&["leaks", "--", "env", "-i", "/bin/true"]);
     holds(&said(&cleared), &["was not examined"]);
-    if let Some(program) = program("leaks-static", &["-static"]) {
+    if let Some(program) = leaks_program("leaks-static", &["-static"]) {
         refuses(&["leaks", "--", program.to_str().unwrap(), "single"], &["linked statically"]);
     }
     let output = freestone(&[

@@ -50,8 +50,9 @@ impl Attached {
         if unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, nothing, nothing) } < 0 {
             let error = io::Error::last_os_error();
             return match error.raw_os_error() {
-                // It has ended meanwhile.
+                // It has ended: meanwhile, or before the others, and then it is in the list until the last one has.
                 Some(libc::ESRCH) => Ok(()),
+                Some(libc::EPERM) if !threads::is_alive(self.stopped.pid, thread) => Ok(()),
                 Some(libc::EPERM) => bail!(
                     "process {} cannot be traced: it is another user's, is traced already, or the kernel refuses \
                      (/proc/sys/kernel/yama/ptrace_scope)",

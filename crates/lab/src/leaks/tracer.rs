@@ -165,7 +165,7 @@ impl Tracer {
             return resume(thread, 0);
         }
         let is_alone = registers.system_call == libc::SYS_exit
-            && threads::of(number).iter().filter(|other| is_alive(number, **other)).count() > 1;
+            && threads::of(number).iter().filter(|other| threads::is_alive(number, **other)).count() > 1;
         if is_alone && process.held.is_empty() {
             process.former_stacks.extend(stack_of(&registers));
             return resume(thread, 0);
@@ -178,7 +178,7 @@ impl Tracer {
     fn examine_if_all_are_held(&mut self, number: i32, examine: &mut impl FnMut(&StoppedProcess)) {
         let Some(process) = self.processes.get_mut(&number).filter(|process| !process.held.is_empty()) else { return };
         let is_held = |thread: &i32| process.held.iter().any(|held| held.number == *thread);
-        if threads::of(number).iter().any(|thread| !is_held(thread) && is_alive(number, *thread)) {
+        if threads::of(number).iter().any(|thread| !is_held(thread) && threads::is_alive(number, *thread)) {
             return;
         }
         let threads = std::mem::take(&mut process.held);
@@ -224,13 +224,6 @@ fn process_of(thread: i32) -> i32 {
     let status = proc_file::read(format!("/proc/{thread}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     line.and_then(|number| number.trim().parse().ok()).unwrap_or(thread)
-}
-
-/// Whether a thread has not ended yet: the first one of a process stays in the list until the last has ended.
-fn is_alive(process: i32, thread: i32) -> bool {
-    let stat = proc_file::read(format!("/proc/{process}/task/{thread}/stat")).unwrap_or_default();
-    // The name in parentheses may have spaces and parentheses.
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 /// The system call that a thread waits in.

@@ -1,11 +1,19 @@
 //! The threads of a process.
 
+use crate::process::proc_file;
 use std::fs;
 
 /// The numbers of a process's threads; none if it has ended.
 pub(crate) fn of(process: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Whether a thread has not ended yet: the first one of a process stays in the list until the last has ended.
+pub(crate) fn is_alive(process: i32, thread: i32) -> bool {
+    let stat = proc_file::read(format!("/proc/{process}/task/{thread}/stat")).unwrap_or_default();
+    // The name in parentheses may have spaces and parentheses.
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
 #[cfg(test)]

@@ -341,6 +341,20 @@ void living() {
     pause();
 }
 
+void *wait_for_a_signal(void *) {
+    pause();
+    return nullptr;
+}
+
+void without_first_thread() {
+    single();
+    printf("%d\n", getpid());
+    fflush(stdout);
+    pthread_t thread;
+    pthread_create(&thread, nullptr, wait_for_a_signal, nullptr);
+    pthread_exit(nullptr);
+}
+
 volatile sig_atomic_t n_handled;
 volatile sig_atomic_t is_asked_to_end;
 
@@ -396,6 +410,7 @@ const Case CASES[] = {
     {"in_a_copy", in_a_copy},
     {"killed", killed},
     {"living", living},
+    {"without_first_thread", without_first_thread},
     {"raising", raising},
     {"in_a_hardened_heap", in_a_hardened_heap},
 };

@@ -60,6 +60,16 @@ pub(crate) fn library() -> PathBuf {
     binary.parent().unwrap().with_file_name("release").join("libfreestone.so")
 }
 
+/// The program `c/leaks.cpp`, built once with these options; `None` if it cannot be.
+pub(crate) fn leaks_program(name: &str, options: &[&str]) -> Option<PathBuf> {
+    let lab = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = scratch().join(name);
+    let mut build = Command::new("g++");
+    build.args(["-O1", "-g", "-pthread"]).args(options).arg("-I").arg(lab.join("../capi/include"));
+    let built = build.arg("-o").arg(&program).arg(lab.join("tests/c/leaks.cpp")).status();
+    built.is_ok_and(|status| status.success()).then_some(program)
+}
+
 /// The folder for files of the tests.
 pub(crate) fn scratch() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
