@@ -31,9 +31,9 @@ pub(crate) struct Options {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Show dumps that exist; several of one process, in the order of time, give a peak and a timeline
+    /// Show dumps that exist; several of one process give a peak and a timeline, in the order of the numbers in their names
     Show {
-        /// The dumps
+        /// The dumps; names that differ in more than numbers stay in the order in which they are given
         #[arg(required = true)]
         files: Vec<PathBuf>,
         #[command(flatten)]
@@ -64,6 +64,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
 
 /// Shows the last of several dumps, and the one with most live bytes as the peak.
 fn show(files: &[PathBuf], output: &Output) -> Result<()> {
+    let files = in_order_of_numbers(files);
     let dumps = files.iter().map(|file| dump::read(file)).collect::<Result<Vec<_>>>()?;
     let profiles: Vec<NamedProfile> = dumps.iter().map(NamedProfile::new).collect();
     let live: Vec<i64> = profiles.iter().map(|profile| profile.sum().live.bytes).collect();
@@ -79,6 +80,25 @@ fn show(files: &[PathBuf], output: &Output) -> Result<()> {
     })
 }
 
+/// The files in the order of the numbers in their names, if these differ in nothing else: a shell puts 10 before 2. Otherwise as they are given.
+fn in_order_of_numbers(files: &[PathBuf]) -> Vec<PathBuf> {
+    let texts = |file: &PathBuf| -> Vec<String> {
+        let name = file.to_string_lossy();
+        name.split(|letter: char| letter.is_ascii_digit()).filter(|text| !text.is_empty()).map(str::to_owned).collect()
+    };
+    // A number with more digits is larger.
+    let numbers = |file: &PathBuf| -> Vec<(usize, String)> {
+        let name = file.to_string_lossy();
+        let digits = name.split(|letter: char| !letter.is_ascii_digit()).filter(|digits| !digits.is_empty());
+        digits.map(|digits| digits.trim_start_matches('0')).map(|digits| (digits.len(), digits.to_owned())).collect()
+    };
+    let mut files = files.to_vec();
+    if files.iter().all(|file| texts(file) == texts(&files[0])) {
+        files.sort_by_cached_key(numbers);
+    }
+    files
+}
+
 fn diff(before: &Path, after: &Path, output: &Output) -> Result<()> {
     let [earlier, later] = [dump::read(before)?, dump::read(after)?].map(|dump| NamedProfile::new(&dump));
     let change = later.minus(&earlier);
@@ -89,4 +109,21 @@ fn diff(before: &Path, after: &Path, output: &Output) -> Result<()> {
         change: Some((&earlier, &later)),
         timeline: Vec::new(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_differ_in_numbers_are_in_their_order_and_others_as_they_are_given() {
+        let order = |names: &[&str]| -> Vec<String> {
+            let files: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
+            in_order_of_numbers(&files).iter().map(|file| file.display().to_string()).collect()
+        };
+        assert_eq!(order(&["f.7.1.heap", "f.7.10.heap", "f.7.2.heap"]), ["f.7.1.heap", "f.7.2.heap", "f.7.10.heap"]);
+        assert_eq!(order(&["f.10.1.heap", "f.9.3.heap", "f.9.02.heap"]), ["f.9.02.heap", "f.9.3.heap", "f.10.1.heap"]);
+        let given = ["f.7.2.live.heap", "f.7.1.peak.heap"];
+        assert_eq!(order(&given), given);
+    }
 }
