@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The dumps of one process.
 #[derive(Default)]
@@ -59,30 +59,32 @@ impl<'a> RunDumps<'a> {
         file_pattern::in_folder(self.folder, &format!("{}.%p.%n.%w.heap", self.run))
     }
 
-    /// All that there are, by process. A dump that cannot be read is named on stderr.
+    /// The last ones of each process, by process: it may have written some before, if an option says so. A dump that cannot be read is named on stderr.
     ///
     /// # Errors
     /// The folder cannot be read.
     pub(super) fn read(&self) -> Result<BTreeMap<u32, Dumps>> {
-        let mut processes = BTreeMap::<u32, Dumps>::new();
+        let mut last = BTreeMap::<(u32, bool), (u64, PathBuf)>::new();
         for entry in fs::read_dir(self.folder)?.flatten() {
-            let path = entry.path();
             let name = entry.file_name().to_string_lossy().into_owned();
             let parts: Vec<&str> = name.split('.').collect();
-            let [run, pid, _, which, "heap"] = parts[..] else { continue };
+            let [run, pid, number, which, "heap"] = parts[..] else { continue };
+            let (Ok(pid), Ok(number)) = (pid.parse(), number.parse()) else { continue };
             if run != self.run {
                 continue;
             }
-            let (Ok(pid), Ok(profile)) =
-                (pid.parse(), dump::read(&path).inspect_err(|error| eprintln!("freestone: {error:#}")))
-            else {
+            let of_kind = last.entry((pid, which == "peak")).or_default();
+            if number >= of_kind.0 {
+                *of_kind = (number, entry.path());
+            }
+        }
+        let mut processes = BTreeMap::<u32, Dumps>::new();
+        for ((pid, is_peak), (_, path)) in last {
+            let Ok(profile) = dump::read(&path).inspect_err(|error| eprintln!("freestone: {error:#}")) else {
                 continue;
             };
             let dumps = processes.entry(pid).or_default();
-            match which {
-                "peak" => dumps.at_peak = profile,
-                _ => dumps.at_end = profile,
-            }
+            *if is_peak { &mut dumps.at_peak } else { &mut dumps.at_end } = profile;
         }
         Ok(processes)
     }
@@ -109,5 +111,18 @@ mod tests {
         assert_eq!((pids(&first), pids(&second)), (vec![11], vec![13]));
         let pattern = second.pattern();
         assert_eq!(pattern, *format!("{}/{}.%p.%n.%w.heap", scratch.path().display(), second.run));
+    }
+
+    #[test]
+    fn of_dumps_that_a_process_wrote_on_the_way_the_last_one_counts() {
+        let scratch = ScratchFolder::new("last-dump").unwrap();
+        let dumps = RunDumps::in_folder(scratch.path()).unwrap();
+        for number in 1..13 {
+            let text = format!("heap profile: 0: 0 [ 0: 0 ] @ heap_v2/{number}\n\nMAPPED_LIBRARIES:\n");
+            let which = if number == 11 { "peak" } else { "live" };
+            fs::write(scratch.path().join(format!("{}.7.{number}.{which}.heap", dumps.run)), text).unwrap();
+        }
+        let of_process = dumps.read().unwrap().remove(&7).unwrap();
+        assert_eq!((of_process.at_peak.interval, of_process.at_end.interval), (11, 12));
     }
 }
