@@ -1,30 +1,28 @@
-//! Collapsed stacks: a line for each stack, `main;work;push 4096`, as flame graph tools read them.
+//! Collapsed stacks: a line for each stack of functions, `main;work;push 4096`, as flame graph tools read them. Stacks that differ only in the lines of
+//! their source are one.
 
 use crate::heap_profile::named::{NamedProfile, Stack};
 use crate::heap_profile::usage::Measure;
+use std::collections::BTreeMap;
 
 /// The lines of a profile, sorted.
 pub(crate) fn lines(profile: &NamedProfile, measure: Measure) -> Vec<String> {
-    let mut lines: Vec<String> = profile
-        .of(measure)
-        .filter(|(_, amount)| amount.bytes > 0)
-        .map(|(stack, amount)| format!("{} {}", joined(stack), amount.bytes))
-        .collect();
-    lines.sort();
-    lines
+    let mut bytes = BTreeMap::<String, i64>::new();
+    for (stack, amount) in profile.of(measure).filter(|(_, amount)| amount.bytes > 0) {
+        *bytes.entry(joined(stack)).or_default() += amount.bytes;
+    }
+    bytes.into_iter().map(|(stack, bytes)| format!("{stack} {bytes}")).collect()
 }
 
 /// The lines of a change from `before` to `after`: both figures behind each stack.
 pub(crate) fn lines_of_change(before: &NamedProfile, after: &NamedProfile, measure: Measure) -> Vec<String> {
-    let stacks = before.sites.keys().chain(after.sites.keys());
-    let bytes = |profile: &NamedProfile, stack: &Stack| {
-        profile.sites.get(stack).map_or(0, |usage| usage.of(measure).bytes.max(0))
-    };
-    let mut lines: Vec<String> =
-        stacks.map(|stack| format!("{} {} {}", joined(stack), bytes(before, stack), bytes(after, stack))).collect();
-    lines.sort();
-    lines.dedup();
-    lines
+    let mut bytes = BTreeMap::<String, [i64; 2]>::new();
+    for (side, profile) in [before, after].into_iter().enumerate() {
+        for (stack, usage) in &profile.sites {
+            bytes.entry(joined(stack)).or_default()[side] += usage.of(measure).bytes.max(0);
+        }
+    }
+    bytes.into_iter().map(|(stack, [before, after])| format!("{stack} {before} {after}")).collect()
 }
 
 /// The functions of a stack with semicolons between them.
@@ -49,5 +47,19 @@ mod tests {
     fn a_change_has_both_figures() {
         let (before, after) = (profile(&[("a", 3, 3)]), profile(&[("a", 5, 5), ("b", 1, 1)]));
         assert_eq!(lines_of_change(&before, &after, Measure::Live), ["a 3 5", "b 0 1"]);
+    }
+
+    #[test]
+    fn stacks_that_differ_only_in_their_lines_are_summed() {
+        let at_two_lines = |live| {
+            let mut profile = profile(&[("main;a", live, live)]);
+            let (mut stack, usage) = profile.sites.clone().pop_first().unwrap();
+            stack[1].line = 7;
+            profile.sites.insert(stack, usage);
+            profile
+        };
+        let (before, after) = (at_two_lines(1), at_two_lines(3));
+        assert_eq!(lines(&after, Measure::Live), ["main;a 6"]);
+        assert_eq!(lines_of_change(&before, &after, Measure::Live), ["main;a 2 6"]);
     }
 }
