@@ -233,6 +233,24 @@ fn a_process_that_is_ready_is_sampled_when_its_number_is_given_and_a_second_comm
 }
 
 #[test]
+fn a_process_stops_sampling_whenever_the_command_is_interrupted() {
+    let (mut child, pid, _said) = waiter("ready");
+    let pid = pid.to_string();
+    for delay in (0..200).step_by(10) {
+        let mut profile = command(&["profile", "--seconds", "3600", &pid]);
+        let mut profile = profile.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(delay));
+        Command::new("kill").args(["-INT", &profile.id().to_string()]).status().unwrap();
+        profile.wait().unwrap();
+    }
+    // A process that samples would be shown at once.
+    let output = freestone(&["profile", "--seconds", "0", &pid]);
+    holds(&succeeded(&output), &["samples its allocations for 0 s"]);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}
+
+#[test]
 fn processes_that_take_no_requests_are_said_and_nothing_is_done_to_them() {
     refuses(
         &["profile", &std::process::id().to_string()],

@@ -21,6 +21,8 @@ pub(super) fn show(pid: u32, time: Duration, output: &Output) -> Result<()> {
     let process = ProfiledProcess::attach(pid)?;
     let was_on = process.is_on()?;
     if !was_on {
+        // Before the process is asked to begin: whatever ends the command later has it asked to stop.
+        interrupt::listen();
         process.request(Request::Start)?;
         wait(&process, time)?;
     }
@@ -41,7 +43,6 @@ pub(super) fn show(pid: u32, time: Duration, output: &Output) -> Result<()> {
 
 /// Waits until the time is over, or the user ends it.
 fn wait(process: &ProfiledProcess, time: Duration) -> Result<()> {
-    interrupt::listen();
     eprintln!(
         "freestone: {} ({}) samples its allocations for {} s; Ctrl-C shows what there is before that",
         process.name,
