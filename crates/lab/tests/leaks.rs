@@ -281,7 +281,9 @@ fn what_cannot_be_examined_is_said() {
     let cleared = freestone(&["leaks", "--", "env", "-i", "/bin/true"]);
     holds(&said(&cleared), &["was not examined"]);
     if let Some(program) = leaks_program("leaks-static", &["-static"]) {
-        refuses(&["leaks", "--", program.to_str().unwrap(), "single"], &["linked statically"]);
+        let program = program.to_str().unwrap();
+        refuses(&["leaks", "--", program, "single"], &["linked statically"]);
+        assert_eq!(freestone(&["leaks", "--", program, "killed"]).status.code(), Some(128 + 9));
     }
     let output = freestone(&[
         "leaks",

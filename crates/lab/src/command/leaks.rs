@@ -9,7 +9,8 @@ use crate::leaks::findings::Findings;
 use crate::leaks::stopped::StoppedProcess;
 use crate::leaks::suppressions::Suppressions;
 use crate::leaks::tracer::Tracer;
-use crate::process::{command_file, interrupt, proc_file};
+use crate::process::command_file::{self, Refusal};
+use crate::process::{interrupt, proc_file};
 use crate::show::{command_line, quantity};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -93,7 +94,8 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
             || "no process of it ended with the library in it; does it clear its environment?".to_owned(),
             |obstacle| obstacle.to_string(),
         );
-        bail!("nothing is known of the leaks of {}: {why}", path.display());
+        let message = format!("nothing is known of the leaks of {}: {why}", path.display());
+        return Err(Refusal::after_the_command(exit, message).into());
     }
     let status = exit.clamp(0, 255) as u8;
     Ok(if has_leaks(&examined) { options.error_exitcode.unwrap_or(status) } else { status })
