@@ -207,6 +207,14 @@ fn the_report_goes_to_standard_error_and_output_stays_the_programs() {
 }
 
 #[test]
+fn a_name_of_a_process_does_not_change_the_terminal() {
+    let odd = file("red\u{1b}[31m");
+    std::fs::copy(plain_program(), &odd).unwrap();
+    let text = said(&freestone(&["leaks", "--", &odd, "single"]));
+    assert!(text.contains("leaks of red\\u{1b}[31m") && !text.contains('\u{1b}'), "{text:?}");
+}
+
+#[test]
 fn a_report_that_cannot_be_written_is_printed_and_the_commands_status_counts() {
     let leaks = |options: &[&str], command: &[&str]| {
         let output = freestone(&[&["leaks", "-o", "/no/such/folder/x"], options, &["--"], command].concat());

@@ -132,7 +132,12 @@ fn report(options: &Options, examined: &[Examined], exit: Option<i32>) -> Result
         None => Ok(()),
     };
     if options.out.is_none() || written.is_err() {
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        if options.json {
+            // JSON has escapes of its own.
+            let _ = std::io::stderr().write_all(text.as_bytes());
+        } else {
+            eprint!("{text}");
+        }
     }
     let lost_without_stack: u64 =
         examined.iter().filter_map(|(_, _, found)| found.as_ref().ok()).map(Findings::lost_without_stack).sum();
