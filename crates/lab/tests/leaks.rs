@@ -199,6 +199,16 @@ fn a_trap_is_the_programs_as_other_signals_are() {
 }
 
 #[test]
+fn a_process_that_a_signal_stops_stays_so_until_it_is_to_go_on() {
+    // The state of the child is T while it is stopped, and it ends after it has been continued.
+    let script = "sleep 0.2 & child=$!; kill -STOP $child; sleep 0.6; read -r stat < /proc/$child/stat; \
+        kill -CONT $child; wait $child; echo \"$? ${stat#*) }\"";
+    let output = freestone(&["leaks", "--", "sh", "-c", script]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.starts_with("0 T") || text.starts_with("0 t"), "{text}");
+}
+
+#[test]
 fn the_report_goes_to_standard_error_and_output_stays_the_programs() {
     let output = freestone(&["leaks", "--show-reachable", "--", "sh", "-c", "echo out; exit 3"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "out\n");

@@ -9,6 +9,8 @@
 //!  all are held         the process is examined          they all go on
 //! ```
 //!
+//! A process that a signal stops stays stopped until it gets SIGCONT, as without a tracer.
+//!
 //! A copy of a process (`fork`) that ends without having started another program is not examined: what its parent's other threads refer to is not
 //! referred to in the copy.
 //!
@@ -21,19 +23,28 @@ use crate::process::{interrupt, proc_file, threads};
 use crate::symbols::mapping::Mapping;
 use anyhow::{Result, bail};
 use libc::{c_int, c_long};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::panic::resume_unwind;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{fs, io, ptr, thread};
 
-/// What the kernel is asked to stop the command for. When this process dies, the command does.
-const STOPS: c_int = libc::PTRACE_O_TRACEEXIT
-    | libc::PTRACE_O_TRACEEXEC
+/// What the kernel is asked to stop the command for until its program has started. When this process dies, the command does.
+const FIRST_STOPS: c_int = libc::PTRACE_O_TRACEEXEC | libc::PTRACE_O_EXITKILL;
+
+/// And from then on.
+const STOPS: c_int = FIRST_STOPS
+    | libc::PTRACE_O_TRACEEXIT
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEFORK
-    | libc::PTRACE_O_TRACEVFORK
-    | libc::PTRACE_O_EXITKILL;
+    | libc::PTRACE_O_TRACEVFORK;
+
+/// The signals that stop a process until it gets SIGCONT.
+const STOPPING: [c_int; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 
 /// How long a process may take until all of its threads are held.
 const LONGEST_HOLD: Duration = Duration::from_secs(5);
@@ -60,8 +71,6 @@ pub(crate) struct Tracer {
     processes: BTreeMap<i32, Process>,
     /// The exit status of the command, when it has ended.
     exit: Option<i32>,
-    /// Threads that have stopped before.
-    attached: BTreeSet<i32>,
 }
 
 impl Tracer {
@@ -70,29 +79,19 @@ impl Tracer {
     /// # Errors
     /// The command cannot be started, or must not be traced.
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
-        let trace_me = || {
-            let nothing = ptr::null_mut::<libc::c_void>();
-            // SAFETY: the request carries no address, and is a plain system call.
-            let result = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, nothing, nothing) };
-            if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-        };
-        // SAFETY: between fork and exec the closure makes one system call and reads `errno`, which is async-signal-safe.
-        unsafe { command.pre_exec(trace_me) };
-        let child = command.spawn().map_err(|error| match error.raw_os_error() {
+        let command = spawn_traced(command).map_err(|error| match error.raw_os_error() {
             Some(libc::EPERM) => anyhow::anyhow!(
                 "the command cannot be traced, which finding leaks needs: the kernel refuses; in a container, allow ptrace \
                  (--cap-add SYS_PTRACE), and see /proc/sys/kernel/yama/ptrace_scope"
             ),
             _ => anyhow::anyhow!("the command cannot be started: {error}"),
         })?;
-        let command = child.id() as i32;
         let program = Process { has_program: true, ..Process::default() };
         Ok(Self {
             command,
             threads: BTreeMap::from([(command, command)]),
             processes: BTreeMap::from([(command, program)]),
             exit: None,
-            attached: BTreeSet::new(),
         })
     }
 
@@ -136,23 +135,18 @@ impl Tracer {
             self.ended(thread, status, examine);
             return;
         }
-        let is_new = self.attached.insert(thread);
-        if is_new {
-            set_options(thread);
-        }
         let process = *self.threads.entry(thread).or_insert_with(|| process_of(thread));
         match status >> 16 {
             libc::PTRACE_EVENT_EXEC => {
+                set_options(thread);
                 let process = self.processes.entry(process).or_default();
                 *process = Process { has_program: true, ..Process::default() };
                 resume(thread, 0);
             }
             libc::PTRACE_EVENT_EXIT => self.on_way_out(thread, process, examine),
-            0 => {
-                // The first stop of a thread is the tracer's: the start of the command's program, or that of a thread. Later programs have a stop of their
-                // own kind, so that every other signal is the command's, a trap as well.
-                resume(thread, if is_new { 0 } else { libc::WSTOPSIG(status) });
-            }
+            // The tracer's own stops have events: any signal is the command's, a trap as well.
+            0 => resume(thread, libc::WSTOPSIG(status)),
+            libc::PTRACE_EVENT_STOP if STOPPING.contains(&libc::WSTOPSIG(status)) => leave_stopped(thread),
             _ => resume(thread, 0),
         }
     }
@@ -207,7 +201,6 @@ impl Tracer {
 
     fn ended(&mut self, thread: i32, status: c_int, examine: &mut impl FnMut(&StoppedProcess)) {
         let process = self.threads.remove(&thread).unwrap_or(thread);
-        self.attached.remove(&thread);
         if thread == self.command {
             let killed = libc::WIFSIGNALED(status);
             self.exit = Some(if killed { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) });
@@ -217,6 +210,51 @@ impl Tracer {
             self.processes.remove(&process);
         }
     }
+}
+
+/// Starts a command that the calling thread traces, and returns its number. The child says that number and waits until it is traced, while another
+/// thread waits for its program to start.
+fn spawn_traced(command: &mut Command) -> io::Result<i32> {
+    let (mut ours, theirs) = UnixStream::pair()?;
+    let (end, other_end) = (theirs.as_raw_fd(), ours.as_raw_fd());
+    let wait_for_the_tracer = move || {
+        let number = std::process::id().to_ne_bytes();
+        let mut error = [0; 4];
+        // SAFETY: the child has the descriptor until it starts its program, and does not use it: so it notices if this process has ended.
+        unsafe { libc::close(other_end) };
+        // SAFETY: the local can be read.
+        unsafe { libc::write(end, number.as_ptr().cast(), number.len()) };
+        // SAFETY: the local can be written.
+        let n_read = unsafe { libc::read(end, error.as_mut_ptr().cast(), error.len()) };
+        match (n_read, i32::from_ne_bytes(error)) {
+            (4, 0) => Ok(()),
+            (4, error) => Err(io::Error::from_raw_os_error(error)),
+            _ => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    };
+    // SAFETY: between fork and exec the closure makes system calls only, which is async-signal-safe.
+    unsafe { command.pre_exec(wait_for_the_tracer) };
+    let spawned = thread::scope(|scope| {
+        // Its end of the stream is closed with it, also if there is no child.
+        let spawned = scope.spawn(move || (command.spawn(), theirs).0);
+        let mut number = [0; 4];
+        if ours.read_exact(&mut number).is_ok() {
+            let error =
+                seize(i32::from_ne_bytes(number)).err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EPERM));
+            // If it cannot be written, there is no child any more, which the other thread says.
+            let _ = ours.write_all(&error.to_ne_bytes());
+        }
+        spawned.join().unwrap_or_else(|panic| resume_unwind(panic))
+    });
+    spawned.map(|child| child.id() as i32)
+}
+
+/// Traces a process from now on.
+fn seize(process: i32) -> io::Result<()> {
+    let nothing = ptr::null_mut::<libc::c_void>();
+    // SAFETY: the request carries numbers only.
+    let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, nothing, c_long::from(FIRST_STOPS)) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// The process that a thread belongs to.
@@ -243,6 +281,13 @@ fn stack_of(thread: &StoppedThread) -> Option<FormerStack> {
 fn set_options(thread: i32) {
     // SAFETY: the thread is stopped for this process, and the request carries a number.
     unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, thread, ptr::null_mut::<libc::c_void>(), STOPS as c_long) };
+}
+
+/// Lets a thread whose process was stopped by a signal stay so until it gets another one.
+fn leave_stopped(thread: i32) {
+    let nothing = ptr::null_mut::<libc::c_void>();
+    // SAFETY: the thread is stopped for this process, or has been killed meanwhile, and then the kernel refuses; the request carries a number.
+    unsafe { libc::ptrace(libc::PTRACE_LISTEN, thread, nothing, nothing) };
 }
 
 /// Lets a stopped thread go on, with a signal or, with 0, without one.
