@@ -221,7 +221,7 @@ fn a_name_of_a_process_does_not_change_the_terminal() {
     let odd = file("red\u{1b}[31m");
     std::fs::copy(plain_program(), &odd).unwrap();
     let text = said(&freestone(&["leaks", "--", &odd, "single"]));
-    assert!(text.contains("leaks of red\\u{1b}[31m") && !text.contains('\u{1b}'), "{text:?}");
+    assert!(text.contains("leaks of red\\u001b[31m") && !text.contains('\u{1b}'), "{text:?}");
 }
 
 #[test]

@@ -17,7 +17,6 @@ use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -132,12 +131,7 @@ fn report(options: &Options, examined: &[Examined], exit: Option<i32>) -> Result
         None => Ok(()),
     };
     if options.out.is_none() || written.is_err() {
-        if options.json {
-            // JSON has escapes of its own.
-            let _ = std::io::stderr().write_all(text.as_bytes());
-        } else {
-            eprint!("{text}");
-        }
+        eprint!("{text}");
     }
     let lost_without_stack: u64 =
         examined.iter().filter_map(|(_, _, found)| found.as_ref().ok()).map(Findings::lost_without_stack).sum();
