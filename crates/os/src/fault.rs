@@ -40,6 +40,8 @@ unsafe impl Sync for Previous {}
 /// Of the first handler, and of the second.
 static PREVIOUS: [Previous; 2] =
     [const { Previous([const { UnsafeCell::new(MaybeUninit::uninit()) }; SIGNALS.len()]) }; 2];
+/// Which of them were called and asked to be called once (`SA_RESETHAND`).
+static IS_USED: [[AtomicBool; SIGNALS.len()]; 2] = [const { [const { AtomicBool::new(false) }; SIGNALS.len()] }; 2];
 static HOOK: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static IS_INSTALLED: AtomicBool = AtomicBool::new(false);
 static IS_RENEWED: AtomicBool = AtomicBool::new(false);
@@ -140,7 +142,8 @@ fn ask(which: usize, info: &libc::siginfo_t, context: *mut c_void) -> Outcome {
 }
 
 /// Calls the handler that was there before, with the signals blocked that it asked for; does nothing if the signal was ignored and a process sent it.
-/// `false` if the signal's default is what happens next: there is no handler, or an ignored signal stands for a fault, which the kernel lets nobody ignore.
+/// `false` if the signal's default is what happens next: there is no handler, or one that asked to be called once and was, or an ignored signal stands for a
+/// fault, which the kernel lets nobody ignore.
 ///
 /// # Safety
 /// - The parameters are those that the kernel called [`handle`] with.
@@ -152,7 +155,8 @@ unsafe fn pass_on(which: usize, signal: c_int, info: *mut libc::siginfo_t, conte
     if previous.sa_sigaction == libc::SIG_IGN && unsafe { (*info).si_code } <= 0 {
         return true;
     }
-    if previous.sa_sigaction == libc::SIG_DFL || previous.sa_sigaction == libc::SIG_IGN {
+    let is_used = previous.sa_flags & libc::SA_RESETHAND != 0 && IS_USED[which][at].swap(true, Ordering::Relaxed);
+    if is_used || previous.sa_sigaction == libc::SIG_DFL || previous.sa_sigaction == libc::SIG_IGN {
         // SAFETY: a `sigaction` of zeros asks for the default.
         let default: libc::sigaction = unsafe { mem::zeroed() };
         // SAFETY: the structure asks for the default.

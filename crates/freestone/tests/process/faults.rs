@@ -211,3 +211,42 @@ fn the_programs_handler_has_its_signals_blocked_as_it_asked_for() {
         }
     });
 }
+
+#[test]
+fn a_handler_that_is_to_be_called_once_is_called_once_and_then_the_signals_default_happens() {
+    static CALLED: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn note(signal: libc::c_int) {
+        if CALLED.fetch_or(1 << signal, Ordering::Relaxed) & 1 << signal != 0 {
+            std::process::abort();
+        }
+    }
+    // What a process sends, and a fault, which comes again when the handler returns.
+    let send = |signal| {
+        // SAFETY: the call sends this thread a signal.
+        assert_eq!(unsafe { libc::raise(signal) }, 0);
+    };
+    let fault = || {
+        // SAFETY: there is nothing at the address; the access ends the child.
+        unsafe { ptr::without_provenance_mut::<u8>(64).write_volatile(1) };
+    };
+    alone(&[("BACKGROUND", "off")], || {
+        // SAFETY: a `sigaction` is a structure of numbers and pointers; zeros are a valid one.
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        action.sa_sigaction = note as *const () as usize;
+        action.sa_flags = libc::SA_RESETHAND;
+        for signal in [libc::SIGSEGV, libc::SIGBUS] {
+            // SAFETY: the handler notes the call, or ends the child.
+            assert_eq!(unsafe { libc::sigaction(signal, &action, ptr::null_mut()) }, 0);
+        }
+        assert_eq!(ALLOCATOR.set_option("guard_sample", "100"), Ok(()));
+        assert_ne!(handler(), action.sa_sigaction);
+        for signal in [libc::SIGSEGV, libc::SIGBUS] {
+            assert_eq!(in_child(|| send(signal)), 0, "signal {signal}");
+            let status = in_child(|| (send(signal), send(signal)).0);
+            assert_eq!(libc::WTERMSIG(status), signal);
+        }
+        // Each signal has its handler.
+        assert_eq!(in_child(|| (send(libc::SIGSEGV), send(libc::SIGBUS)).0), 0);
+        assert_eq!(libc::WTERMSIG(in_child(fault)), libc::SIGSEGV);
+    });
+}
