@@ -207,8 +207,8 @@ extern const char freestone_options[];
 
 /*
  * Sets the option `name` (as in the symbol: lower case, without prefix) to `value`. Returns a code, with nothing changed: FREESTONE_NO_SUCH_OPTION; or
- * FREESTONE_BAD_VALUE if the value is not valid for it. The option `report` takes effect only at start: it can be set in the environment and in the
- * symbol, and is refused here. NULL is refused.
+ * FREESTONE_BAD_VALUE if the value is not valid for it. The options that are paths, and those that docs/tuning.md calls set only at the start,
+ * can be set in the environment and in the symbol, and are refused here. NULL is refused.
  */
 freestone_code_t freestone_option_set(const char *name, const char *value) FREESTONE_NOTHROW;
 

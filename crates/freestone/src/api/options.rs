@@ -123,7 +123,7 @@ pub(super) fn set<O: Os>(shared: &Shared<O>, name: &str, value: &str) -> Result<
     let index = config::find(name.as_bytes()).ok_or(Mistake::UnknownKey)?;
     let is_of_profile =
         matches!(index, key::HEAP_PROFILE | key::HEAP_PROFILE_FILE | key::HEAP_PROFILE_SIGNAL | key::HEAP_PROFILE_MS);
-    if is_of_profile || matches!(index, key::REPORT | key::LIVE | key::RECORD) {
+    if is_of_profile || matches!(index, key::REPORT | key::LIVE | key::RECORD | key::SANDBOX) {
         return Err(Mistake::OnlyAtStart);
     }
     if index == key::HARDEN && shared.usage.has_had_heaps() {

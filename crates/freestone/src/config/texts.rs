@@ -67,7 +67,7 @@ pub(super) static TEXTS: &[(&str, &str)] = &[
     // sandbox
     (
         "off",
-        "on: after the first allocation, makes only the system calls mmap, munmap, madvise and futex (docs/sandboxes.md): no background thread, no huge pages by experience, no reading of the control group's limit, large blocks move by copying",
+        "on: after the first allocation, makes only the system calls mmap, munmap, madvise and futex (docs/sandboxes.md): no background thread, no huge pages by experience, no reading of the control group's limit, large blocks move by copying; set only at the start",
     ),
     // harden
     (

@@ -24,6 +24,17 @@ fn the_path_of_the_report_is_read_only_at_the_start() {
     assert_eq!(set(&world.shared, "report", "/tmp/report"), Err(Mistake::OnlyAtStart));
 }
 
+/// What the start has begun, such as a trace, goes on making system calls.
+#[test]
+fn a_sandbox_begins_with_the_process_or_not_at_all() {
+    let world = World::new(4096);
+    assert_eq!(set(&world.shared, "sandbox", "on"), Err(Mistake::OnlyAtStart));
+    assert!(!world.shared.settings().sandbox());
+    assert_eq!(set_at_start(world.shared.settings(), b"sandbox", b"on"), Ok(()));
+    assert_eq!(set(&world.shared, "sandbox", "off"), Err(Mistake::OnlyAtStart));
+    assert!(world.shared.settings().sandbox());
+}
+
 #[test]
 fn a_level_of_hardening_is_set_before_the_first_heap_and_refused_later() {
     let world = World::new(4096);
