@@ -31,6 +31,22 @@ impl<const N: usize> FixedText<N> {
     pub fn as_bytes(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or(&[])
     }
+
+    /// Ends the text with a newline; without room for it, in the place of the last byte.
+    ///
+    /// ```
+    /// use core::fmt::Write;
+    /// use freestone_base::text::FixedText;
+    ///
+    /// let mut text = FixedText::<8>::new();
+    /// let _ = write!(text, "block {}", 12_345);
+    /// text.end_line();
+    /// assert_eq!(text.as_bytes(), b"block 1\n");
+    /// ```
+    pub fn end_line(&mut self) {
+        self.len = self.len.min(N.saturating_sub(1));
+        append(&mut self.bytes, &mut self.len, "\n");
+    }
 }
 
 impl<const N: usize> Default for FixedText<N> {

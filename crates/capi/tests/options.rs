@@ -52,6 +52,23 @@ fn malformed_options_are_reported_and_ignored() {
     }
 }
 
+#[test]
+fn a_mistake_in_a_long_name_or_value_is_said_in_one_line_with_its_reason() {
+    let program = Program::new("options.c", Way::Preload);
+    for (name, value, why) in [
+        (format!("FREESTONE_{}", "X".repeat(3000)), String::new(), "there is no such option"),
+        ("FREESTONE_REPORT".to_owned(), "/x".repeat(1000), "out of range"),
+        ("FREESTONE_MISUSE".to_owned(), "ö".repeat(1000), "not one of its words"),
+    ] {
+        let output = program.command().arg("1000").env(&name, value).output().expect("the program can be run");
+        assert!(output.status.success(), "{}", text(&output));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.starts_with(&format!("freestone: option {}", &name[..16])), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.ends_with(&format!(" (environment) ignored: {why}; `freestone options` lists them\n")), "{said}");
+    }
+}
+
 /// A program with more rights than its caller ignores the environment. Needs root, to make such a program and to run it as another user.
 #[test]
 fn options_have_no_effect_in_a_setuid_program() {

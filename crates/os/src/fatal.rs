@@ -4,8 +4,8 @@ use crate::kernel;
 use core::fmt::{self, Write};
 use freestone_base::text::FixedText;
 
-/// Longest message in bytes; the rest is cut.
-const MESSAGE_BYTES: usize = 512;
+/// Longest message in bytes, with its newline; the rest is cut. A reason behind the longest path is still in it.
+const MESSAGE_BYTES: usize = 1280;
 
 /// Writes `freestone: MESSAGE` and a newline to standard error with one call. Errors are ignored.
 ///
@@ -15,7 +15,8 @@ const MESSAGE_BYTES: usize = 512;
 pub fn report(message: fmt::Arguments<'_>) {
     let mut text = FixedText::<MESSAGE_BYTES>::new();
     // Writing into `FixedText` cannot fail.
-    let _ = writeln!(text, "freestone: {message}");
+    let _ = write!(text, "freestone: {message}");
+    text.end_line();
     report_lines(text.as_bytes());
 }
 

@@ -17,6 +17,9 @@ const ENVIRONMENT: &str = "environment";
 /// Prefix of the environment variables that set options.
 const PREFIX: &[u8] = b"FREESTONE_";
 
+/// The most of a name or value that is in a message.
+const SHOWN_BYTES: usize = 100;
+
 /// Applies the options of environment and symbol to `settings`.
 pub(super) fn apply_all(settings: &Settings) {
     if process::is_secure() {
@@ -87,11 +90,16 @@ fn report_ignored(name: &[u8], value: &[u8], source: &str, mistake: Mistake) {
     let is_variable = source == ENVIRONMENT;
     let similar = (mistake == Mistake::UnknownKey).then(|| config::nearest(name)).flatten();
     let similar = Similar { key: similar, is_variable };
-    let (name, value) = (str::from_utf8(name).unwrap_or("?"), str::from_utf8(value).unwrap_or("?"));
+    let (name, value) = (shown(name), shown(value));
     let prefix = if is_variable { str::from_utf8(PREFIX).unwrap_or("?") } else { "" };
     freestone_os::report(format_args!(
         "option {prefix}{name}={value} ({source}) ignored: {mistake}{similar}; `freestone options` lists them"
     ));
+}
+
+/// What a message has of a name or value: so much that there is room for the reason.
+fn shown(text: &[u8]) -> &str {
+    str::from_utf8(text.get(..SHOWN_BYTES).unwrap_or(text)).unwrap_or("?")
 }
 
 /// Asks whether another option was meant, if there is a similar one; it is named as it has to be written.

@@ -13,11 +13,11 @@
 //!
 //! Threads: one at a time.
 
+use crate::api::file_name::FileName;
 use crate::config::path_value::PathValue;
 use core::ffi::CStr;
 use core::fmt::Write;
 use freestone_base::sync::Ordering;
-use freestone_base::text::FixedText;
 use freestone_os::{Errno, SharedWords, process};
 
 /// Words of the page.
@@ -45,9 +45,6 @@ impl Request {
         [Self::Start, Self::Stop, Self::Live, Self::Peak].into_iter().find(|&request| request as u64 == word % 256)
     }
 }
-
-/// Longest path, with its final zero.
-const NAME_BYTES: usize = 512;
 
 /// See the module header.
 pub(super) struct ProfilePage {
@@ -127,8 +124,8 @@ impl ProfilePage {
     }
 
     /// The path of a file of this process, ended by a zero byte.
-    fn path(&self, extension: &str) -> FixedText<NAME_BYTES> {
-        let (mut path, folder) = (FixedText::new(), self.folder.load());
+    fn path(&self, extension: &str) -> FileName {
+        let (mut path, folder) = (FileName::new(), self.folder.load());
         let folder = folder.as_ref().and_then(|folder| folder.to_str().ok()).unwrap_or("/tmp");
         // Writing into `FixedText` cannot fail.
         let _ = write!(path, "{folder}/freestone-{}{extension}\0", process::id());
@@ -152,6 +149,6 @@ fn own_number() -> u64 {
 }
 
 /// `None` if the path is too long.
-fn c_path(path: &FixedText<NAME_BYTES>) -> Option<&CStr> {
+fn c_path(path: &FileName) -> Option<&CStr> {
     CStr::from_bytes_until_nul(path.as_bytes()).ok()
 }

@@ -187,10 +187,12 @@ fn a_file_in_the_way_stays_and_is_reported_once() {
     if env::var_os(crate::ALONE).is_none() {
         fs::write(&path, "mine").expect("a folder for temporary files can be written");
     }
-    let nowhere = Path::new("/nowhere/at/all/page");
-    for (path, why) in
-        [(path.as_path(), "error 17 (there is such a file)"), (nowhere, "error 2 (no such file or folder)")]
-    {
+    let longest = format!("/nowhere{}", "/at/all".repeat(145));
+    for (path, why) in [
+        (path.as_path(), "error 17 (there is such a file)"),
+        (Path::new("/nowhere/at/all/page"), "error 2 (no such file or folder)"),
+        (Path::new(&longest), "error 2 (no such file or folder); set FREESTONE_LIVE to another path\n"),
+    ] {
         let said = alone(&[("LIVE", path.to_str().expect("a path in UTF-8")), ("BACKGROUND", "off")], || {
             let until_ms = now_ms() + 250;
             while now_ms() < until_ms {
