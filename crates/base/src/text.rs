@@ -32,6 +32,19 @@ impl<const N: usize> FixedText<N> {
         self.bytes.get(..self.len).unwrap_or(&[])
     }
 
+    /// Appends bytes that need not be text, such as those of a path.
+    ///
+    /// ```
+    /// use freestone_base::text::FixedText;
+    ///
+    /// let mut text = FixedText::<8>::new();
+    /// text.push(b"/tmp/\xff");
+    /// assert_eq!(text.as_bytes(), b"/tmp/\xff");
+    /// ```
+    pub fn push(&mut self, bytes: &[u8]) {
+        append(&mut self.bytes, &mut self.len, bytes);
+    }
+
     /// Ends the text with a newline; without room for it, in the place of the last byte.
     ///
     /// ```
@@ -45,7 +58,7 @@ impl<const N: usize> FixedText<N> {
     /// ```
     pub fn end_line(&mut self) {
         self.len = self.len.min(N.saturating_sub(1));
-        append(&mut self.bytes, &mut self.len, "\n");
+        self.push(b"\n");
     }
 }
 
@@ -57,7 +70,7 @@ impl<const N: usize> Default for FixedText<N> {
 
 impl<const N: usize> fmt::Write for FixedText<N> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        append(&mut self.bytes, &mut self.len, text);
+        self.push(text.as_bytes());
         Ok(())
     }
 
@@ -68,8 +81,8 @@ impl<const N: usize> fmt::Write for FixedText<N> {
 
 /// Appends as much of `text` as fits to the `len` bytes of text that are in `bytes`. One function for all lengths.
 #[inline(never)]
-fn append(bytes: &mut [u8], len: &mut usize, text: &str) {
-    for (slot, byte) in bytes.iter_mut().skip(*len).zip(text.bytes()) {
+fn append(bytes: &mut [u8], len: &mut usize, text: &[u8]) {
+    for (slot, &byte) in bytes.iter_mut().skip(*len).zip(text) {
         *slot = byte;
         *len += 1;
     }

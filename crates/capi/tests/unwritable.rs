@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{Program, WAYS, scratch};
+use harness::{Program, WAYS, Way, scratch};
 use std::fs;
 use std::process::{Command, Output};
 
@@ -29,6 +29,28 @@ fn command(program: &Program, folder: &str, option: &str, setup: &str) -> Comman
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).expect("the target folder can be written");
     program.command_after(&format!("cd '{}'; {setup}; export FREESTONE_{option}", folder.display()), "")
+}
+
+/// A name is bytes for the system, and for the library. Its letters are replaced, which makes this one too long.
+#[test]
+fn a_name_that_is_not_utf_8_is_taken_and_one_that_its_letters_make_too_long_is_said_to_be() {
+    let long = "/%p%p%p%p".repeat(100);
+    let program = Program::new("unwritable.c", Way::Preload);
+    for option in ["REPORT=", "RECORD=", "HEAP_PROFILE=on FREESTONE_HEAP_PROFILE_FILE="] {
+        let mut named = command(&program, "named", &format!("{option}\"$(printf 'a\\377')\""), ":");
+        let output = named.output().expect("it runs");
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(7), &b""[..]), "{option}: {output:?}");
+        let files = fs::read_dir(scratch("unwritable").join("named")).expect("the folder exists").flatten();
+        let names: Vec<_> = files.map(|file| file.file_name().into_encoded_bytes()).collect();
+        assert_eq!(names, [b"a\xff"], "{option}");
+    }
+    for (option, beginning) in [
+        ("LIVE=", "option live: cannot create ?: "),
+        ("HEAP_PROFILE=on FREESTONE_HEAP_PROFILE_FILE=", "cannot write the heap profile to ?: "),
+    ] {
+        let output = command(&program, "long", &format!("{option}{long}"), ":").output().expect("it runs");
+        says(&output, beginning, "(the name is too long)", option);
+    }
 }
 
 #[test]

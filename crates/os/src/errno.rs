@@ -26,6 +26,9 @@ impl Errno {
     /// The kernel does not support that.
     pub const INVAL: Self = Self(numbers::EINVAL);
 
+    /// A path is longer than there is room for.
+    pub const NAME_TOO_LONG: Self = Self(numbers::ENAMETOOLONG);
+
     /// Whether the same call may succeed later.
     #[must_use]
     pub fn is_passing(self) -> bool {
@@ -47,6 +50,7 @@ impl fmt::Display for Errno {
             numbers::EMFILE | numbers::ENFILE => "too many open files",
             numbers::EFBIG => "a limit on the length of files",
             numbers::ENOSPC => "the disk is full",
+            numbers::ENAMETOOLONG => "the name is too long",
             numbers::EROFS => "a read-only file system",
             _ => return write!(to, "error {}", self.0),
         };
@@ -78,4 +82,5 @@ mod numbers {
     pub(super) const EFBIG: i32 = 27;
     pub(super) const ENOSPC: i32 = 28;
     pub(super) const EROFS: i32 = 30;
+    pub(super) const ENAMETOOLONG: i32 = 36;
 }

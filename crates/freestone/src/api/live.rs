@@ -110,7 +110,7 @@ impl LivePage {
     /// Creates the file. If that fails, says why and turns the page off.
     fn create(&self, settings: &Settings) -> Option<&'static Words> {
         let name = path_of(settings)?;
-        let path = c_path(&name)?;
+        let Some(path) = c_path(&name) else { return self.refuse(c"?", Errno::NAME_TOO_LONG) };
         let mut created = self.words.create(path);
         if matches!(created, Err(Errno::EXIST)) {
             match leftover(path) {
@@ -137,12 +137,19 @@ impl LivePage {
                 let _ = SharedWords::<PAGE_WORDS>::remove(path);
                 None
             }
-            Err(errno) => {
-                self.is_on.store(false, Ordering::Relaxed);
-                report_refused(path, errno);
-                None
-            }
+            Err(errno) => self.refuse(path, errno),
         }
+    }
+
+    /// Says why there is no page, and turns it off.
+    #[inline(never)]
+    fn refuse(&self, path: &CStr, errno: Errno) -> Option<&'static Words> {
+        self.is_on.store(false, Ordering::Relaxed);
+        freestone_os::report(format_args!(
+            "option live: cannot create {}: {errno}; set FREESTONE_LIVE to another path",
+            path.to_str().unwrap_or("?"),
+        ));
+        None
     }
 
     /// Writes a last state and removes the file: the process ends. Where there is none yet, no thread makes one from now on.
@@ -188,13 +195,6 @@ fn leftover(path: &CStr) -> Leftover {
     }
 }
 
-fn report_refused(path: &CStr, errno: Errno) {
-    freestone_os::report(format_args!(
-        "option live: cannot create {}: {errno}; set FREESTONE_LIVE to another path",
-        path.to_str().unwrap_or("?"),
-    ));
-}
-
 /// Stores the path that a value of the option means.
 ///
 /// # Errors
@@ -229,7 +229,7 @@ fn has_number(settings: &Settings) -> bool {
 fn path_of(settings: &Settings) -> Option<FileName> {
     let template = settings.live_path().load()?;
     let value = |letter, text: &mut FileName| letter == b'p' && write!(text, "{}", process::id()).is_ok();
-    Some(file_name::expand(template.to_str().ok()?, &value))
+    Some(file_name::expand(template.to_bytes(), &value))
 }
 
 /// `None` if the process's number makes the path too long.

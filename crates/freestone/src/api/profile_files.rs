@@ -10,7 +10,7 @@ use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_os::Errno;
 
 /// The file that is written by default.
-const DEFAULT_FILE: &str = "freestone.%p.%n.heap";
+const DEFAULT_FILE: &[u8] = b"freestone.%p.%n.heap";
 
 /// See the module header.
 pub(super) struct ProfileFiles {
@@ -70,15 +70,15 @@ impl ProfileFiles {
     ) -> Result<(), Errno> {
         let number = self.n_files.fetch_add(1, Ordering::Relaxed) + 1;
         let name = match settings.heap_profile_file().load() {
-            Some(path) => expand(path.to_str().unwrap_or(DEFAULT_FILE), number, of),
+            Some(path) => expand(path.to_bytes(), number, of),
             None => expand(DEFAULT_FILE, number, of),
         };
-        let path = CStr::from_bytes_until_nul(name.as_bytes()).map_err(|_| Errno::INVAL)?;
-        text::write_to(profile, path, of).inspect_err(|errno| {
+        let path = CStr::from_bytes_until_nul(name.as_bytes()).map_err(|_| Errno::NAME_TOO_LONG);
+        path.and_then(|path| text::write_to(profile, path, of)).inspect_err(|errno| {
             if is_said {
                 freestone_os::report(format_args!(
                     "cannot write the heap profile to {}: {errno}; give another path with heap_profile_file",
-                    path.to_str().unwrap_or("?"),
+                    path.ok().and_then(|path| path.to_str().ok()).unwrap_or("?"),
                 ));
             }
         })
@@ -86,7 +86,7 @@ impl ProfileFiles {
 }
 
 /// A name with the numbers of process and profile in it, and which blocks it is of, and a final zero.
-fn expand(name: &str, number: u32, of: Snapshot) -> FileName {
+fn expand(name: &[u8], number: u32, of: Snapshot) -> FileName {
     file_name::expand(name, &|letter, text| {
         let _ = match letter {
             b'p' => write!(text, "{}", freestone_os::process::id()),

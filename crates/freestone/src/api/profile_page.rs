@@ -126,6 +126,7 @@ impl ProfilePage {
     /// The path of a file of this process, ended by a zero byte.
     fn path(&self, extension: &str) -> FileName {
         let (mut path, folder) = (FileName::new(), self.folder.load());
+        // Where the folder is no text the command could not find the page.
         let folder = folder.as_ref().and_then(|folder| folder.to_str().ok()).unwrap_or("/tmp");
         // Writing into `FixedText` cannot fail.
         let _ = write!(path, "{folder}/freestone-{}{extension}\0", process::id());

@@ -224,7 +224,7 @@ impl TraceFile {
         // SAFETY: the state is "opening", and this thread made it so: no other uses the name.
         let name = unsafe { &mut *place.0.get() };
         let is_set = path.load().and_then(|path| name.set(path.to_bytes(), attempt));
-        is_set.map(|()| &*name).ok_or(Errno::INVAL)
+        is_set.map(|()| &*name).ok_or(Errno::NAME_TOO_LONG)
     }
 
     /// The file's name. For the thread that makes it, and for others once it is made.

@@ -9,7 +9,6 @@
 
 use core::ffi::CStr;
 use core::fmt::Write;
-use core::str;
 use freestone_base::text::FixedText;
 use freestone_os::process;
 
@@ -29,18 +28,18 @@ impl TraceName {
     }
 
     /// Makes it the name that attempt number `attempt` tries: `path`, and the process's number unless this is the first attempt. `None` if the name is too
-    /// long, or it is not UTF-8.
+    /// long.
     pub(super) fn set(&mut self, path: &[u8], attempt: u32) -> Option<()> {
         let Self(text) = self;
         *text = FixedText::new();
-        let _ = text.write_str(str::from_utf8(path).ok()?);
+        text.push(path);
         if attempt > 0 {
             let _ = write!(text, ".{}", process::id());
         }
         if attempt > 1 {
             let _ = write!(text, ".{attempt}");
         }
-        let _ = text.write_str("\0");
+        text.push(b"\0");
         let is_whole = text.as_bytes().ends_with(b"\0");
         is_whole.then_some(())
     }
@@ -76,9 +75,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_too_long_or_no_text_is_refused() {
+    fn a_name_that_is_too_long_is_refused_and_one_that_is_no_text_is_not() {
         assert_eq!(name(&[b'x'; NAME_BYTES - 1], 0).len(), NAME_BYTES - 1);
         assert_eq!(name(&[b'x'; NAME_BYTES - 1], 1), "");
-        assert_eq!(name(b"\xff", 0), "");
+        let mut bytes = TraceName::new();
+        assert_eq!(bytes.set(b"/a\xff", 0).map(|()| bytes.as_c()), Some(c"/a\xff"));
     }
 }

@@ -63,7 +63,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     }
     let output = std::path::absolute(&options.output).context("the working directory is not known")?;
     if output.to_str().is_none() {
-        bail!("{} is not UTF-8, and the library takes no other name; choose another file: -o FILE", output.display());
+        bail!("{} is not UTF-8; choose another file: -o FILE", output.display());
     }
     let folder = RunFolder::new(&output)?;
     let first = folder.first();

@@ -1,5 +1,6 @@
 extern crate std;
 use super::*;
+use core::fmt::Write;
 use proptest::prelude::*;
 use std::string::{String, ToString};
 
@@ -8,7 +9,10 @@ fn expanded(name: &str) -> String {
     let value = |letter, text: &mut FileName| {
         [b'p', b'w'].contains(&letter) && write!(text, "<{}>", char::from(letter)).is_ok()
     };
-    String::from_utf8(expand(name, &value).as_bytes().to_vec()).expect("a text").trim_end_matches('\0').to_string()
+    String::from_utf8(expand(name.as_bytes(), &value).as_bytes().to_vec())
+        .expect("a text")
+        .trim_end_matches('\0')
+        .to_string()
 }
 
 #[test]
@@ -28,6 +32,12 @@ fn a_letter_behind_a_percent_sign_stands_for_something_and_two_signs_for_one() {
     ] {
         assert_eq!((expanded(name).as_str(), super::has(name.as_bytes(), b'p')), (wanted, has), "{name}");
     }
+}
+
+#[test]
+fn a_name_need_not_be_utf_8() {
+    let value = |letter, text: &mut FileName| letter == b'p' && text.write_str("7").is_ok();
+    assert_eq!(expand(b"/\xff%p%\xff.%", &value).as_bytes(), b"/\xff7%\xff.%\0");
 }
 
 proptest! {

@@ -17,6 +17,8 @@ fn the_path_has_the_processes_number_wherever_it_is_asked_for() {
     set_path(&settings, b"/run/%p/page-%p.%").unwrap();
     assert_eq!(path(&settings), Some(format!("/run/{own}/page-{own}.%")));
     assert!(has_number(&settings) && !is_default(&settings));
+    set_path(&settings, b"/\xff%p").unwrap();
+    assert_eq!(path_of(&settings).unwrap().as_bytes(), [b"/\xff", format!("{own}\0").as_bytes()].concat());
     set_path(&settings, b"/run/page").unwrap();
     assert_eq!((path(&settings).as_deref(), has_number(&settings)), (Some("/run/page"), false));
 }

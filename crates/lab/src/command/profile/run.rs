@@ -78,7 +78,7 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
         None => scratch.path().to_path_buf(),
     };
     if folder.to_str().is_none() {
-        bail!("{} is not UTF-8, and the library takes no other name; choose another: --dumps FOLDER", folder.display());
+        bail!("{} is not UTF-8; choose another: --dumps FOLDER", folder.display());
     }
     let variable = |name: &str, value: OsString| (format!("FREESTONE_HEAP_PROFILE{name}"), value);
     let dumps = RunDumps::in_folder(&folder)?;
