@@ -23,7 +23,7 @@ use crate::heap_profile::recorder::HeapProfile;
 use crate::heap_profile::text::{self, Snapshot};
 use crate::shared::Shared;
 use core::ffi::{CStr, c_int};
-use freestone_base::sync::{AtomicBool, AtomicU64, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicU64, Ordering, fence};
 use freestone_os::{Errno, Os, System, process};
 
 /// Milliseconds between two looks at the page.
@@ -120,6 +120,11 @@ impl ProfileControl {
             if answered.is_err() {
                 self.look_ms.store(NEVER, Ordering::Relaxed);
             }
+            fence(Ordering::SeqCst);
+            if self.look_ms.load(Ordering::Relaxed) == NEVER {
+                // The process ends, and may have looked for the page before it was there.
+                self.page.remove();
+            }
         }
         process::set_errno(errno);
         self.is_serving.store(false, Ordering::Release);
@@ -128,6 +133,8 @@ impl ProfileControl {
     /// Removes the page: the process ends.
     pub(super) fn end(&self) {
         self.look_ms.store(NEVER, Ordering::Relaxed);
+        // Either this thread sees the page that another makes, or that thread sees that no more looks are due.
+        fence(Ordering::SeqCst);
         self.page.remove();
     }
 
@@ -149,13 +156,10 @@ fn number_of(signal: ProfileSignal) -> c_int {
     }
 }
 
-/// Whether a moment has come. It comes again `ms` later.
+/// Whether a moment has come. It comes again `ms` later, unless it was changed meanwhile: at the process's end it comes no more.
 fn has_come(moment: &AtomicU64, now_ms: u64, ms: u32) -> bool {
-    let has_come = now_ms >= moment.load(Ordering::Relaxed);
-    if has_come {
-        moment.store(now_ms + u64::from(ms), Ordering::Relaxed);
-    }
-    has_come
+    let (due_ms, next_ms) = (moment.load(Ordering::Relaxed), now_ms + u64::from(ms));
+    now_ms >= due_ms && moment.compare_exchange(due_ms, next_ms, Ordering::Relaxed, Ordering::Relaxed).is_ok()
 }
 
 /// Does what a request of the page asks for.

@@ -1,5 +1,9 @@
 use super::*;
 use crate::config::key;
+use std::boxed::Box;
+use std::hint::spin_loop;
+use std::path::PathBuf;
+use std::thread;
 
 extern "C" fn no_handler(_: c_int) {}
 
@@ -51,4 +55,29 @@ fn the_thread_is_needed_for_what_is_due_while_the_program_makes_no_calls() {
     assert_eq!(round_ms(&settings), Some(PAGE_MS));
     settings.set(key::HEAP_PROFILE_MS, b"30").unwrap();
     assert_eq!((round_ms(&settings), needs_thread(&settings)), (Some(30), true));
+}
+
+/// Each round ends a little later after the moment at which another thread begins to make the page.
+#[test]
+#[cfg_attr(miri, ignore = "asks the kernel")]
+fn a_process_that_ends_while_a_thread_makes_the_page_leaves_no_file() {
+    let (shared, files) = (Box::new(Shared::new(System)), ProfileFiles::new());
+    let file = PathBuf::from(std::format!("/tmp/freestone-{}.profile", process::id()));
+    for round in 0..300 {
+        let (control, is_begun) = (ProfileControl::new(), AtomicBool::new(false));
+        control.look_ms.store(0, Ordering::Relaxed);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                is_begun.store(true, Ordering::Relaxed);
+                control.serve(&shared, &files, || false);
+            });
+            while !is_begun.load(Ordering::Relaxed) {
+                spin_loop();
+            }
+            (0..round * 30).for_each(|_| spin_loop());
+            control.end();
+        });
+        assert!(!file.exists(), "round {round}");
+        assert_eq!(control.look_ms.load(Ordering::Relaxed), NEVER, "round {round}");
+    }
 }
