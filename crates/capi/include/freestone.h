@@ -214,7 +214,7 @@ freestone_code_t freestone_option_set(const char *name, const char *value) FREES
 
 /*
  * Stores the value of the option `name` in `*value`, as a number: bytes, milliseconds, or the index of its word; 0 for paths, and for guard_sample if it
- * is not set. Returns a code: FREESTONE_NO_SUCH_OPTION, also for NULL.
+ * is not set; SIZE_MAX for limit and limit_hard if they are not set. Returns a code: FREESTONE_NO_SUCH_OPTION, also for NULL.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(2)
 freestone_code_t freestone_option_get(const char *name, uint64_t *value) FREESTONE_NOTHROW;
@@ -297,7 +297,7 @@ freestone_code_t freestone_profile_dump_to(int (*sink)(const void *piece, size_t
  */
 typedef struct freestone_stats {
     size_t size;             /* in: sizeof(freestone_stats_t); out: how much of it was filled */
-    uint64_t live;           /* in blocks in use (their usable size, not the requested size) */
+    uint64_t live;           /* in blocks in use (whole blocks, not the requested size) */
     uint64_t cached;         /* in free blocks that threads cache, or that are in flight to their owner */
     uint64_t fragmented;     /* in spans, outside blocks that are in use or cached */
     uint64_t dirty;          /* in free pages that still have physical memory */
@@ -331,7 +331,7 @@ freestone_code_t freestone_stats(freestone_stats_t *stats) FREESTONE_NOTHROW;
 /* What one explicit heap has. Members are bytes unless their name begins with `n_`; live + cached is never more than spans + large. */
 typedef struct freestone_heap_stats {
     size_t size;            /* in: sizeof(freestone_heap_stats_t); out: how much of it was filled */
-    uint64_t live;          /* in blocks in use (their usable size, not the requested size) */
+    uint64_t live;          /* in blocks in use (whole blocks, not the requested size) */
     uint64_t large;         /* the part of `live` in blocks of more than 32 KiB */
     uint64_t cached;        /* in free blocks that the heap has at hand */
     uint64_t spans;         /* in spans, which hold the smaller blocks, free and in use */

@@ -119,7 +119,7 @@ pub(super) static TEXTS: &[(&str, &str)] = &[
     // live
     (
         "",
-        "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that variable; or a path, in which %p stands for the process's number and %% for %, a relative one from the folder in which the program starts; off. Only the user may read the file, which is removed at exit; not in a sandbox",
+        "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that variable; or a path, in which %p stands for the process's number and %% for %, a relative one from the folder in which the program starts; off. Only the user may read the file, which is removed at exit, but stays after _exit, as of the parent in daemon(), and after a signal; not in a sandbox",
     ),
     // deepbind
     (
