@@ -57,9 +57,11 @@ const WITH_THREADS: [(&str, &[&str], &[&str]); 7] = [
         &["--lib"],
         &[
             "api::fork",
+            "api::freed_early",
             "api::live",
             "api::local_heap",
             "api::options",
+            "api::profile_control",
             "page::freed",
             "page::large_cache",
             "page::limits",

@@ -132,6 +132,9 @@ impl ProfileControl {
 
     /// Removes the page: the process ends.
     pub(super) fn end(&self) {
+        if !self.is_on() {
+            return;
+        }
         self.look_ms.store(NEVER, Ordering::Relaxed);
         // Either this thread sees the page that another makes, or that thread sees that no more looks are due.
         fence(Ordering::SeqCst);

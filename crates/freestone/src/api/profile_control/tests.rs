@@ -65,6 +65,7 @@ fn a_process_that_ends_while_a_thread_makes_the_page_leaves_no_file() {
     let file = PathBuf::from(std::format!("/tmp/freestone-{}.profile", process::id()));
     for round in 0..300 {
         let (control, is_begun) = (ProfileControl::new(), AtomicBool::new(false));
+        control.is_on.store(true, Ordering::Relaxed);
         control.look_ms.store(0, Ordering::Relaxed);
         thread::scope(|scope| {
             scope.spawn(|| {

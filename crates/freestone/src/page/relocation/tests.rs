@@ -4,6 +4,7 @@ use crate::page::runs::Extent;
 use crate::page::tests::MIB;
 use crate::span::Kind;
 use crate::testing::{World, fill, free, is_filled, reallocate};
+use freestone_base::sync::Ordering;
 use freestone_os::Errno;
 use freestone_os::fake::Failure;
 
@@ -14,6 +15,8 @@ fn a_block_whose_move_fails_when_its_target_is_unmapped_moves_elsewhere_with_its
         for for_good in [false, true] {
             let world = World::hardened(4096, "off");
             let heap = world.heap();
+            // As if the control group's limit had been read.
+            world.shared.pages.group_asked.store(true, Ordering::Relaxed);
             let (block, wall) = (heap.allocate(MIB, 1).start, heap.allocate(MIB, 1).start);
             fill(block, 9, MIB);
             let room = heap.allocate(40 * MIB, 1).start;
