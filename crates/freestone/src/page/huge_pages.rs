@@ -72,8 +72,7 @@ impl<O: Os> PageHeap<O> {
         Some(Density::of_samples((0..SAMPLES).filter(|&sample| self.os.is_resident(start(sample))).count()))
     }
 
-    /// Requests huge pages for the whole huge pages inside a large block from `from` on; none if the option `sandbox` was switched on since the block was
-    /// to have some.
+    /// Requests huge pages for the whole huge pages inside a large block from `from` on; none if the kernel has none, or in a sandbox.
     pub(super) fn ask_for_huge_pages(&self, block: &OwnedRun, from: Pages) {
         let (extent, huge) = (self.extent(block), self.huge_page_bytes());
         if huge == 0 {
