@@ -10,7 +10,7 @@
 //! # Safety
 //! A mapping is new, and its only user is the caller, who returns it once.
 
-use crate::{Errno, process};
+use crate::{Errno, kernel, process};
 use core::ffi::CStr;
 use core::ops::Range;
 use core::ptr;
@@ -87,6 +87,7 @@ impl OpenFile {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel places the new mapping where nothing is mapped.
         let at = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED | MapFlags::POPULATE, file, offset) }?;
+        kernel::note_mapped();
         Ok(at.cast())
     }
 

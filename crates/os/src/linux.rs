@@ -230,14 +230,20 @@ unsafe impl Os for Linux {
 #[cfg(tsan)]
 static N_UNMAPPED: core::sync::atomic::AtomicUsize = core::sync::atomic::AtomicUsize::new(0);
 
+/// Notes that memory was mapped where the kernel likes.
+#[inline(always)]
+pub(crate) fn note_mapped() {
+    #[cfg(tsan)]
+    N_UNMAPPED.load(core::sync::atomic::Ordering::Acquire);
+}
+
 /// Maps `bytes` that read as zero, where the kernel likes. Only what is written gets memory.
 #[inline(never)]
 pub(crate) fn map(bytes: usize) -> Option<*mut u8> {
     let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | UNCOUNTED);
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let at = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) }.ok()?;
-    #[cfg(tsan)]
-    N_UNMAPPED.load(core::sync::atomic::Ordering::Acquire);
+    note_mapped();
     address::expose(at);
     Some(at.cast())
 }

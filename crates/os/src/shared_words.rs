@@ -9,7 +9,7 @@
 //! that is the user whose processes they are, if the file was made here or opened by [`SharedWords::open_own`].
 
 use crate::growing_file::write_zeros;
-use crate::{Errno, process};
+use crate::{Errno, kernel, process};
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
@@ -129,6 +129,7 @@ fn create_mapped(path: &CStr, bytes: usize) -> Result<*mut u8, Errno> {
 fn map(file: &OwnedFd, bytes: usize, access: ProtFlags) -> Result<*mut u8, Errno> {
     // SAFETY: the kernel places the new mapping where nothing is mapped.
     let at = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED, file, 0) }?;
+    kernel::note_mapped();
     // SAFETY: the mapping was just made; the advice changes nothing in this process.
     let _ = unsafe { madvise(at, bytes, Advice::LinuxDontFork) };
     Ok(at.cast())
