@@ -150,3 +150,16 @@ fn options_in_the_environment_are_in_the_results_and_said() {
     holds(&results, &[r#""environment":[["FREESTONE_HARDEN","full"]]"#]);
     assert!(!bench(None).0.contains("the environment sets"));
 }
+
+#[test]
+fn a_server_that_crashes_while_its_client_runs_has_no_figures() {
+    let script = file("crashing-server.sh");
+    fs::write(&script, "sleep 0.2; kill -SEGV $$").unwrap();
+    let server = format!("sh {script}");
+    let options = ["compare", "-a", "system", "-r", "1", "--server", &server, "--server-wait", "1", "--no-report"];
+    let out = file("crashing-server.jsonl");
+    let compare = [&options[..], &["-o", &out]].concat();
+    let client = ["--", "sleep", "0.6"];
+    refuses(&[&compare[..], &client].concat(), &["ended by signal 11 (SIGSEGV): that is how the server ended"]);
+    succeeded(&freestone(&[&compare[..], &["--ignore-failure"], &client].concat()));
+}

@@ -120,7 +120,10 @@ fn wait(child: &mut Child, limit: Duration, is_read: impl Fn() -> bool) -> io::R
 }
 
 /// Whether `child` has ended. It is not waited for: its number stays that of the group that it leads.
-fn has_ended(child: &Child) -> io::Result<bool> {
+///
+/// # Errors
+/// It has been waited for.
+pub(crate) fn has_ended(child: &Child) -> io::Result<bool> {
     // SAFETY: all-zero is a valid `siginfo_t`.
     let mut info: libc::siginfo_t = unsafe { mem::zeroed() };
     let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;

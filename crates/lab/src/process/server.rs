@@ -1,6 +1,6 @@
 //! One run of a client against a server: the server runs under the allocator, the client under none.
 //!
-//! Time and exit status are the client's; memory, page faults and processor time are the server's. One second after the client has ended, the
+//! Time and exit status are the client's, unless the server failed; memory, page faults and processor time are the server's. One second after the client has ended, the
 //! lab reads what the server's processes hold, asks the server to end (SIGTERM), and kills it if it is still there ten seconds later.
 
 use crate::process::command_record::CommandRecord;
@@ -57,13 +57,24 @@ pub(crate) fn run(
     if outcome.is_ok() {
         pause(SETTLING);
     }
+    let ended_early = child::has_ended(&running).context("the server could not be watched")?;
     let settled_bytes = descendants_bytes(running.id());
     end(&mut running)?;
     let mut run = outcome.context("the client")?;
     let of_server = report.read()?;
+    if has_failed(&of_server, ended_early) {
+        // What the client saw of the server is not what it was to do, whatever its own status is.
+        (run.record.exit, run.record.signal) = (of_server.exit, of_server.signal);
+        run.last_lines = "that is how the server ended".into();
+    }
     let CommandRecord { wall_ns, exit, signal, .. } = run.record;
     run.record = CommandRecord { wall_ns, exit, signal, settled_bytes, ..of_server };
     Ok(run)
+}
+
+/// Whether a server failed: it ended by itself and not well, or by another signal than the one that asked it to end.
+fn has_failed(server: &CommandRecord, ended_early: bool) -> bool {
+    (ended_early && server.exit != 0) || server.signal.is_some_and(|signal| signal != libc::SIGTERM)
 }
 
 /// Waits for so long, or until the lab is asked to stop.
