@@ -163,3 +163,13 @@ fn a_server_that_crashes_while_its_client_runs_has_no_figures() {
     refuses(&[&compare[..], &client].concat(), &["ended by signal 11 (SIGSEGV): that is how the server ended"]);
     succeeded(&freestone(&[&compare[..], &["--ignore-failure"], &client].concat()));
 }
+
+#[test]
+fn what_fails_under_the_first_allocator_is_not_what_the_others_are_to_agree_with() {
+    let script = "case $LD_PRELOAD in *freestone*) echo no; exit 1;; esac; echo yes";
+    let out = file("first-fails.jsonl");
+    let options = ["compare", "-a", "freestone,system", "-r", "1", "--no-report", "-o", &out];
+    let told = succeeded(&freestone(&[&options[..], &["--", "sh", "-c", script]].concat()));
+    holds(&told, &["under freestone: exit status 1"]);
+    assert!(!told.contains("differs from the baseline's"), "{told}");
+}

@@ -93,23 +93,22 @@ impl CommandJob {
                     continue;
                 }
             };
-            let expected = expected.get_or_insert_with(|| self.first_expectation(&allocator, &run));
-            if self.is_accepted(&run, expected, &allocator, measurement)? {
-                allocators.push(allocator);
+            if !self.is_accepted(&run, &allocator, measurement)? {
+                continue;
             }
+            let expected = expected.get_or_insert_with(|| self.first_expectation(&allocator, &run));
+            if expected.differs(&run) {
+                let (subject, allocator) = (self.subject.clone(), allocator.name.clone());
+                measurement.warn(Warning::ResultsDiffer { subject, allocator })?;
+            }
+            allocators.push(allocator);
         }
         let expected = expected.unwrap_or(Expectation { exit: 0, output_digest: None });
         Ok(WarmCommand { job: self, allocators, expected })
     }
 
     /// Whether the run of a warm-up may be followed by others under its allocator; records why not.
-    fn is_accepted(
-        &self,
-        run: &CommandRun,
-        expected: &Expectation,
-        allocator: &Allocator,
-        measurement: &mut Measurement,
-    ) -> Result<bool> {
+    fn is_accepted(&self, run: &CommandRun, allocator: &Allocator, measurement: &mut Measurement) -> Result<bool> {
         let (subject, name) = (self.subject.clone(), allocator.name.clone());
         if run.record.was_mapped == Some(false) {
             let why = "it was not among the mappings of the command at its exit".into();
@@ -124,9 +123,6 @@ impl CommandJob {
             let known = "so whether each allocator was in it is not known";
             let why = "the kernel forbids tracing (ptrace), as in some containers";
             measurement.leave_out([format!("{subject}: the command could not be watched, {known}: {why}")])?;
-        }
-        if expected.differs(run) {
-            measurement.warn(Warning::ResultsDiffer { subject, allocator: name })?;
         }
         Ok(true)
     }
