@@ -3,7 +3,7 @@
 mod harness;
 
 use harness::{
-    command, file, freestone, holds, library, refuses, said, scratch, succeeded, without_permission_to_trace,
+    command, file, freestone, holds, installed, library, refuses, said, scratch, succeeded, without_permission_to_trace,
 };
 use std::fs;
 use std::path::PathBuf;
@@ -172,4 +172,40 @@ fn what_fails_under_the_first_allocator_is_not_what_the_others_are_to_agree_with
     let told = succeeded(&freestone(&[&options[..], &["--", "sh", "-c", script]].concat()));
     holds(&told, &["under freestone: exit status 1"]);
     assert!(!told.contains("differs from the baseline's"), "{told}");
+}
+
+/// A library with a `malloc` that writes down which programs it is in.
+const WITNESS: &str = r#"
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+void *__libc_malloc(size_t);
+void *malloc(size_t size) { return __libc_malloc(size); }
+__attribute__((constructor)) static void begin(void) {
+    char name[256];
+    long length = readlink("/proc/self/exe", name, sizeof name - 1);
+    int file = open(getenv("WITNESS"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    name[length] = '\n';
+    write(file, name, length + 1);
+    close(file);
+}
+"#;
+
+#[test]
+fn the_programs_of_the_suite_run_under_the_c_librarys_allocator_although_the_lab_runs_under_another() {
+    if !installed("cc") || !installed("perl") {
+        return;
+    }
+    let [source, library, seen] = ["witness.c", "witness.so", "witness.txt"].map(file);
+    fs::write(&source, WITNESS).unwrap();
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o", &library, &source]).output().unwrap();
+    succeeded(&compiled);
+    let _ = fs::remove_file(&seen);
+    let options = ["bench", "--programs", "perl", "-a", "system", "-r", "1", "--no-report"];
+    let out = file("witness.jsonl");
+    let mut bench = command(&[&options[..], &["-o", &out]].concat());
+    succeeded(&bench.env("LD_PRELOAD", &library).env("WITNESS", &seen).output().unwrap());
+    let programs = fs::read_to_string(&seen).unwrap();
+    holds(&programs, &["/freestone\n"]);
+    assert!(!programs.contains("/perl"), "{programs}");
 }

@@ -15,6 +15,11 @@ pub(crate) fn malloc_library() -> String {
     file_of(symbol(c"malloc"))
 }
 
+/// The file of the C library of this process.
+pub(crate) fn c_library() -> String {
+    file_of(libc::gnu_get_libc_version as *const () as *mut c_void)
+}
+
 /// Whether the library that `name` stands for in `LD_PRELOAD` is in this process, and it, or a library that it needs, has a `malloc` in place of the C
 /// library's.
 pub(crate) fn brings_malloc(name: &CStr) -> bool {
@@ -25,8 +30,7 @@ pub(crate) fn brings_malloc(name: &CStr) -> bool {
     }
     // SAFETY: the handle is one of dlopen's, and the name a C string. The library stays: it was preloaded.
     let malloc = unsafe { libc::dlsym(library, c"malloc".as_ptr()) };
-    let c_library = libc::gnu_get_libc_version as *const () as *mut c_void;
-    !malloc.is_null() && file_of(malloc) != file_of(c_library)
+    !malloc.is_null() && file_of(malloc) != c_library()
 }
 
 /// The file that an address of this process belongs to.

@@ -103,7 +103,7 @@ pub(super) fn list(names: &[String]) -> Result<()> {
 
 /// The allocators, the C library's preloaded like the others: some programs (redis) are linked with an allocator of their own.
 fn with_libc(allocators: Vec<Allocator>) -> Vec<Allocator> {
-    let libc = PathBuf::from(loaded_allocator::malloc_library());
+    let libc = PathBuf::from(loaded_allocator::c_library());
     let preloaded = |one: Allocator| match one.library {
         None => Allocator { library: Allocator::in_library(&one.name, libc.clone()).library, ..one },
         Some(_) => one,
