@@ -111,11 +111,12 @@ pub(crate) struct Results {
 /// The file cannot be read, is not a results file, or has another version.
 pub(crate) fn read(path: &Path) -> Result<Results> {
     let shown = path.display();
-    let text = fs::read_to_string(path).with_context(|| format!("results file {shown} cannot be read"))?;
-    let mut lines = text.lines();
+    // Not as text: a file that was cut short may end within a letter.
+    let bytes = fs::read(path).with_context(|| format!("results file {shown} cannot be read"))?;
+    let mut lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes).split(|&byte| byte == b'\n');
     let first: serde_json::Value = lines
         .next()
-        .and_then(|line| serde_json::from_str(line).ok())
+        .and_then(|line| serde_json::from_slice(line).ok())
         .with_context(|| format!("{shown} is not a results file of this lab: its first line is not a header"))?;
     if first["format"] != FORMAT {
         bail!("{shown} is not a results file of this lab: its first line does not name the format");
@@ -131,7 +132,7 @@ pub(crate) fn read(path: &Path) -> Result<Results> {
         serde_json::from_value(first).with_context(|| format!("{shown}: its header is damaged; measure again"))?;
     let mut results = Results { header, runs: Vec::new(), warnings: Vec::new() };
     for (number, line) in lines.enumerate() {
-        match serde_json::from_str(line) {
+        match serde_json::from_slice(line) {
             Ok(Line::Run(run)) => results.runs.push(run),
             Ok(Line::Warning(warning)) => results.warnings.push(warning),
             Ok(Line::Allocators(allocators)) => results.header.allocators = allocators,

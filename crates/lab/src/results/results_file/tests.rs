@@ -42,6 +42,22 @@ fn a_truncated_file_keeps_its_whole_lines_and_says_so() {
 }
 
 #[test]
+fn a_file_that_was_cut_within_a_letter_keeps_its_whole_lines() {
+    let path = scratch("letter");
+    let (header, run) = sample();
+    let mut writer = Writer::create(&path, &header).unwrap();
+    writer.run(&run).unwrap();
+    writer.run(&Run { subject: "é".into(), ..run }).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.truncate(bytes.iter().position(|&byte| byte == "é".as_bytes()[0]).unwrap() + 1);
+    fs::write(&path, bytes).unwrap();
+    let results = read(&path).unwrap();
+    assert_eq!((results.runs.len(), results.warnings.len()), (1, 1));
+    assert!(results.warnings[0].to_string().contains("line 3 is cut short"));
+    fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn another_version_and_another_file_are_refused_with_advice() {
     let path = scratch("version");
     fs::write(&path, format!("{{\"format\":\"{FORMAT}\",\"version\":99}}\n")).unwrap();
