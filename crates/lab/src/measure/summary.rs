@@ -124,11 +124,15 @@ impl Summary {
     }
 
     /// The same comparisons with the versions of `allocators`, and in their order, because runs come in a random order. Other contenders
-    /// (heaps inside the process, options under test) follow, sorted by name.
+    /// (heaps inside the process, options under test) follow, sorted by name. A baseline without a single run cannot be compared with: the first of them
+    /// takes its place.
     pub(crate) fn with_versions(mut self, allocators: &[Allocator]) -> Self {
         self.labels = allocators.iter().map(|allocator| (allocator.name.clone(), allocator.label())).collect();
         let place = |name: &str| allocators.iter().position(|one| one.name == name).unwrap_or(usize::MAX);
         self.allocators.sort_by(|one, other| (place(one), one).cmp(&(place(other), other)));
+        if let Some(first) = self.allocators.first().filter(|_| !self.allocators.contains(&self.baseline)) {
+            self.baseline.clone_from(first);
+        }
         self
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::allocator::description::Allocator;
 use crate::process::command_record::CommandRecord;
 use crate::results::outcome::{Outcome, Run};
 
@@ -83,4 +84,13 @@ fn without_a_difference_no_allocator_leads() {
 fn a_single_allocator_does_not_lead() {
     let summary = summary_of(&[("a", "freestone", 100, 100)]);
     assert!(leaders(&summary, &ASPECTS[0]).is_none() && defeats(&summary, &ASPECTS[0]).is_none());
+}
+
+#[test]
+fn where_the_baseline_failed_in_everything_the_others_are_compared_with_each_other() {
+    let summary = summary_of(&[("a", "other", 100, 100), ("a", "freestone", 50, 100)]);
+    let allocators = ["system", "other", "freestone"].map(|name| Allocator::in_library(name, "/x.so".into()));
+    let summary = summary.with_versions(&allocators);
+    assert_eq!(summary.allocators(), ["other", "freestone"]);
+    assert_eq!(answer(&summary).unwrap(), "Freestone takes 0.50 × the time of other");
 }
