@@ -5,7 +5,7 @@ use crate::measure::summary::{Cell, Figure, Summary};
 use crate::results::file_header::{Header, Seed};
 use crate::results::warning::{self, Warning};
 use crate::show::html_page::skeleton::{escape, section, table};
-use crate::show::{command_line, program_tables, published, quantity, verdict_text};
+use crate::show::{command_line, count_tables, program_tables, published, quantity, verdict_text};
 use std::ffi::OsString;
 
 /// The figures that the workloads report.
@@ -141,6 +141,12 @@ pub(super) fn raw_section(summary: &Summary) -> String {
                 table(&header_of(summary), &rows)
             ));
         }
+    }
+    let rows = count_tables::event_rows(summary);
+    if !rows.is_empty() {
+        let cells = |row: &Vec<String>| row.iter().map(|text| escape(text)).collect();
+        let table = table(&header_of(summary), &rows.iter().map(cells).collect::<Vec<_>>());
+        content.push_str(&format!("<details><summary>{}</summary>{table}</details>", count_tables::EVENTS));
     }
     if let Some(why) = summary.without_counters() {
         content.push_str(&format!("<p class=\"note\">No cycles and no cache misses: {}.</p>", escape(why)));

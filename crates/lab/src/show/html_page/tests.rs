@@ -177,3 +177,13 @@ fn both_themes_have_their_colours() {
     assert!(html.contains("prefers-color-scheme: dark"));
     assert!(html.contains("var(--ink)") && !html.contains("#010203"), "the plots follow the page's colours");
 }
+
+#[test]
+fn counted_events_are_on_the_page() {
+    let mut results = sample();
+    let outcome = Outcome::Figure { name: "per 1000 operations".into(), value: 41.5 };
+    let subject = "larson, 8 threads: futex calls".to_owned();
+    results.runs.push(Run { subject, allocator: "system".into(), round: 0, outcome });
+    let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
+    assert!(html.contains("<td>larson, 8 threads: futex calls</td><td>41.5</td><td>failed</td>"), "{html}");
+}
