@@ -178,10 +178,14 @@ pub(super) fn reproduce_section(header: &Header) -> String {
     if let Some(first) = words.first_mut() {
         *first = "freestone".into();
     }
-    let is_seed = |word: &String| word == "--seed" || word.starts_with("--seed=");
-    if let (Some(Seed(seed)), false) = (header.seed, header.command.iter().any(is_seed)) {
+    // The measured command may have an option of this name too.
+    let is_given = |seed: &str| {
+        let words = &header.command;
+        words.windows(2).any(|pair| pair == ["--seed", seed]) || words.contains(&format!("--seed={seed}"))
+    };
+    if let Some(seed) = header.seed.map(|Seed(seed)| seed.to_string()).filter(|seed| !is_given(seed)) {
         // Right after the subcommand: what follows `--` belongs to the measured command.
-        let seed_option = ["--seed".into(), seed.to_string().into()];
+        let seed_option = ["--seed".into(), seed.into()];
         words.splice(words.len().min(2)..words.len().min(2), seed_option);
     }
     let command = command_line::quoted(&words);

@@ -187,3 +187,17 @@ fn counted_events_are_on_the_page() {
     let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
     assert!(html.contains("<td>larson, 8 threads: futex calls</td><td>41.5</td><td>failed</td>"), "{html}");
 }
+
+#[test]
+fn the_command_that_measures_again_has_the_seed_once_whatever_options_the_measured_command_has() {
+    let again = |command: &[&str]| {
+        let mut results = sample();
+        results.header.seed = Some(Seed(7));
+        results.header.command = command.iter().map(|&word| word.to_owned()).collect();
+        let html = page_of(&[(PathBuf::from("one.jsonl"), results)]);
+        html.split("<pre>").nth(1).unwrap().split("</pre>").next().unwrap().to_owned()
+    };
+    assert_eq!(again(&["x", "compare", "p", "--seed", "5"]), "freestone compare --seed 7 p --seed 5");
+    assert_eq!(again(&["x", "compare", "--seed", "7", "p"]), "freestone compare --seed 7 p");
+    assert_eq!(again(&["x", "bench", "--seed=7"]), "freestone bench --seed=7");
+}
