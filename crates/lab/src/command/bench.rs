@@ -4,6 +4,7 @@
 //! machine over time favour none. Before the rounds, each allocator proves that it answers `malloc`. With `--programs`, real programs run in place
 //! of the workloads.
 
+mod named;
 mod programs;
 mod self_test;
 
@@ -101,8 +102,7 @@ impl Options {
             return Ok(catalogue::ALL.iter().filter(quick).copied().collect());
         }
         let known = || catalogue::ALL.iter().map(|workload| workload.name);
-        self.workloads
-            .iter()
+        named::once(&self.workloads)
             .map(|name| catalogue::find(name).with_context(|| suggestion::unknown("workload", name, known())))
             .collect()
     }
@@ -237,6 +237,7 @@ mod tests {
         assert_eq!(options(&["--quick"]).selected().unwrap().len(), QUICK.len());
         assert_eq!(options(&[]).selected().unwrap().len(), catalogue::ALL.len());
         assert_eq!(options(&["--quick", "larson"]).selected().unwrap().len(), 1);
+        assert_eq!(options(&["larson", "tiny_hot", "larson"]).selected().unwrap().len(), 2, "each once");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `freestone bench --programs`: the suite of real programs under every allocator, in interleaved rounds.
 
-use super::self_test;
+use super::{named, self_test};
 use crate::allocator::description::Allocator;
 use crate::allocator::{lending, selection};
 use crate::command::conclusion::Output;
@@ -81,7 +81,7 @@ fn selected(names: &[String]) -> Result<Vec<&'static Program>> {
     }
     let known = || catalogue::ALL.iter().map(|program| program.name);
     let find = |name: &String| catalogue::find(name).with_context(|| suggestion::unknown("program", name, known()));
-    names.iter().map(find).collect()
+    named::once(names).map(find).collect()
 }
 
 /// Prints the programs called `names`, or all, and how to install those that are missing.
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn named_programs_are_chosen_and_unknown_ones_refused() {
-        let names = ["jq", "gcc"].map(str::to_owned);
+        let names = ["jq", "gcc", "jq"].map(str::to_owned);
         let chosen: Vec<&str> = selected(&names).unwrap().iter().map(|program| program.name).collect();
         assert_eq!(chosen, ["jq", "gcc"]);
         assert_eq!(selected(&[]).unwrap().len(), catalogue::ALL.len());
