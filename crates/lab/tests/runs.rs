@@ -209,3 +209,10 @@ fn the_programs_of_the_suite_run_under_the_c_librarys_allocator_although_the_lab
     holds(&programs, &["/freestone\n"]);
     assert!(!programs.contains("/perl"), "{programs}");
 }
+
+#[test]
+fn results_for_a_device_are_measured_and_shown_and_have_no_page() {
+    let options = ["bench", "tiny_hot", "-a", "system", "-r", "1", "-p", "tiny_hot.ops=1000", "-o", "/dev/null"];
+    let told = succeeded(&freestone(&options));
+    assert!(!told.contains("report:"), "{told}");
+}

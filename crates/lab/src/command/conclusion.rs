@@ -43,7 +43,7 @@ impl Output {
         Measurement::begin(command, self.out.as_deref(), self.seed, allocators)
     }
 
-    /// Prints the summary, as JSON or with `tables`, then the warnings, and writes the page beside the results file.
+    /// Prints the summary, as JSON or with `tables`, then the warnings, and writes the page beside the results file if there is one.
     ///
     /// # Errors
     /// The summary cannot be printed, or the page cannot be written.
@@ -54,7 +54,9 @@ impl Output {
             tables();
         }
         measurement.print_warnings();
-        if !self.no_report && !measurement.is_empty() {
+        // What was written to a device (`--out /dev/null`) or a pipe cannot be read again.
+        let can_be_read = measurement.path().is_file();
+        if !self.no_report && !measurement.is_empty() && can_be_read {
             let path = measurement.path().with_extension(PAGE);
             html_page::write(&[measurement.path()], &path)?;
             eprintln!("report:  {}", path.display());
