@@ -34,9 +34,10 @@ impl Allocator {
         Self { name: name.into(), library: Some(library), version: None, environment: Vec::new() }
     }
 
-    /// The same allocator under another name and with options set.
+    /// The same allocator under another name and with options set, besides those that it has.
     pub(crate) fn with_options(&self, name: &str, options: &[(&str, &str)]) -> Self {
-        let environment = options.iter().map(|&(key, value)| (key.to_owned(), value.into())).collect();
+        let more = options.iter().map(|&(key, value)| (key.to_owned(), value.into()));
+        let environment = self.environment.iter().cloned().chain(more).collect();
         Self { name: name.into(), environment, ..self.clone() }
     }
 
@@ -103,5 +104,7 @@ mod tests {
             ("mine, lean", Some(std::path::Path::new("/lib/x.so")))
         );
         assert_eq!(tuned.preload().environment, [("A".to_owned(), "1".into())]);
+        let twice = tuned.with_options("mine, leaner", &[("B", "2")]);
+        assert_eq!(twice.environment, [("A".to_owned(), "1".into()), ("B".to_owned(), "2".into())]);
     }
 }
