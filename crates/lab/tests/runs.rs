@@ -6,6 +6,7 @@ use harness::{
     command, file, freestone, holds, installed, library, refuses, said, scratch, succeeded, without_permission_to_trace,
 };
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -215,4 +216,22 @@ fn results_for_a_device_are_measured_and_shown_and_have_no_page() {
     let options = ["bench", "tiny_hot", "-a", "system", "-r", "1", "-p", "tiny_hot.ops=1000", "-o", "/dev/null"];
     let told = succeeded(&freestone(&options));
     assert!(!told.contains("report:"), "{told}");
+}
+
+#[test]
+fn a_program_of_the_suite_that_is_interrupted_has_not_failed() {
+    let [folder, pipe] = ["interrupted-program", "interrupted-program.pipe"].map(|name| scratch().join(name));
+    fs::create_dir_all(&folder).unwrap();
+    let _ = fs::remove_file(&pipe);
+    succeeded(&Command::new("mkfifo").arg(&pipe).output().unwrap());
+    fs::write(folder.join("jq"), format!("#!/bin/sh\necho > {}; exec sleep 1000\n", pipe.display())).unwrap();
+    fs::set_permissions(folder.join("jq"), fs::Permissions::from_mode(0o755)).unwrap();
+    let mut bench = command(&["bench", "--programs", "jq", "-a", "system", "-o", &file("interrupted-program.jsonl")]);
+    bench.env("PATH", format!("{}:/usr/bin:/bin", folder.display())).stdout(Stdio::null()).stderr(Stdio::piped());
+    let bench = bench.spawn().unwrap();
+    fs::read(&pipe).unwrap();
+    succeeded(&Command::new("kill").arg(bench.id().to_string()).output().unwrap());
+    let told = said(&bench.wait_with_output().unwrap());
+    holds(&told, &["interrupted before anything was measured"]);
+    assert!(!told.contains("jq under system"), "{told}");
 }

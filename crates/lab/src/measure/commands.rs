@@ -86,6 +86,7 @@ impl CommandJob {
             }
             let run = match self.run(&allocator, true) {
                 Ok(run) => run,
+                Err(_) if interrupt::asked() => break,
                 // A command that cannot be run under one allocator cannot be run under any.
                 Err(error) if error.is::<Refusal>() => return Err(error),
                 Err(error) => {

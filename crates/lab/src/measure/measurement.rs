@@ -78,6 +78,7 @@ impl Measurement {
                     allocator: allocator.name.clone(),
                     why: format!("malloc was answered by {malloc_library}"),
                 })?,
+                Err(_) if interrupt::asked() => break,
                 Err(error) => self.give_up(EVERY_WORKLOAD, &allocator.name, format!("{error:#}"))?,
             }
         }
