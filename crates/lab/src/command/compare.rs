@@ -94,7 +94,7 @@ fn job(options: &Options) -> Result<CommandJob> {
         input: options.input.clone(),
         folder: None,
         limit: Duration::from_secs(options.timeout.get()),
-        ignore_failure: options.ignore_failure,
+        ignore_failure: Some(options.ignore_failure),
     })
 }
 

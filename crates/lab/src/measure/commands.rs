@@ -34,8 +34,8 @@ pub(crate) struct CommandJob {
     pub(crate) folder: Option<PathBuf>,
     /// How long one run may take.
     pub(crate) limit: Duration,
-    /// Whether runs that fail are measured too.
-    pub(crate) ignore_failure: bool,
+    /// Whether runs that fail are measured too; `None` where the user has no choice.
+    pub(crate) ignore_failure: Option<bool>,
 }
 
 /// A command after its warm-up.
@@ -133,9 +133,10 @@ impl CommandJob {
         let colon = if run.last_lines.is_empty() { "" } else { ": " };
         let what = || {
             let ending = run.record.ending();
-            format!("{ending}{colon}{} (--ignore-failure measures it all the same)", run.last_lines)
+            let way_out = self.ignore_failure.map_or("", |_| " (--ignore-failure measures it all the same)");
+            format!("{ending}{colon}{}{way_out}", run.last_lines)
         };
-        (run.record.exit != 0 && !self.ignore_failure).then(what)
+        (run.record.exit != 0 && self.ignore_failure != Some(true)).then(what)
     }
 
     /// Drops the allocators that cannot be preloaded into the command: all but the system's.
@@ -230,5 +231,19 @@ mod tests {
         assert!(!expected.differs(&run(0, 7)) && expected.differs(&run(0, 8)) && expected.differs(&run(1, 7)));
         let unsteady = Expectation { exit: 0, output_digest: None };
         assert!(!unsteady.differs(&run(0, 8)) && unsteady.differs(&run(1, 8)));
+    }
+
+    #[test]
+    fn an_option_is_advised_only_where_there_is_one() {
+        let (subject, command) = (String::new(), Vec::new());
+        let (server, input, folder, limit) = (None, None, None, Duration::from_secs(1));
+        let mut job = CommandJob { subject, command, server, input, folder, limit, ignore_failure: None };
+        let mut failure = |ignore_failure| {
+            job.ignore_failure = ignore_failure;
+            job.failure(&run(3, 7))
+        };
+        assert_eq!(failure(None).unwrap(), "exit status 3");
+        assert!(failure(Some(false)).unwrap().contains("--ignore-failure"));
+        assert_eq!(failure(Some(true)), None);
     }
 }

@@ -134,7 +134,7 @@ fn command_job(program: &Program, workshop: &Workshop, limit: Duration) -> Comma
         }
     };
     let folder = Some(workshop.path().to_path_buf());
-    CommandJob { subject: program.name.into(), command, server, input: None, folder, limit, ignore_failure: false }
+    CommandJob { subject: program.name.into(), command, server, input: None, folder, limit, ignore_failure: None }
 }
 
 #[cfg(test)]
