@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{Program, WAYS, Way, text};
+use harness::{Program, WAYS, Way, foreign_target, text};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Output;
 
@@ -235,6 +235,21 @@ fn a_correct_program_notices_nothing_at_any_rate_and_level() {
     for level in ["off", "checks"] {
         let output = run(&program, &["behave"], &[("FREESTONE_GUARD_SAMPLE", "20"), ("FREESTONE_HARDEN", level)]);
         assert!(output.status.success(), "{level}: {}", text(&output));
+    }
+}
+
+/// The C library allocates in it before it can be asked which object an address is in.
+#[test]
+fn a_static_program_has_guarded_blocks_from_its_first_allocation_on() {
+    if foreign_target().is_some() {
+        return;
+    }
+    for how in ["-static", "-static-pie"] {
+        let program = Program::with_flags("guarded.c", Way::Archive, &[how]);
+        for options in [[("FREESTONE_GUARD_SAMPLE", "1")], [("FREESTONE_BACKGROUND", "on")]] {
+            let output = run(&program, &["behave"], &options);
+            assert!(output.status.success(), "{how} {options:?}: {}", text(&output));
+        }
     }
 }
 

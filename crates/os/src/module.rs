@@ -1,8 +1,8 @@
 //! Which loaded object an address is in, without a lock: by glibc's `_dl_find_object` (2.35 and later), or by a table of the process's mappings.
 #![allow(unsafe_code)]
 //!
-//! Where the C library has no such function (musl, older glibc), the [`table`] knows the object, but not its name: the older way to ask the loader takes a lock that
-//! the thread may hold.
+//! Where the C library has no such function (musl, older glibc), and in programs that it is linked into, the [`table`] knows the object, but not its name: the
+//! older way to ask the loader takes a lock that the thread may hold.
 //!
 //! # Safety
 //! The function fills in the structure that the C library documents. The `link_map` that it names is freed when another thread unloads the object, which
@@ -26,13 +26,17 @@ core::arch::global_asm!(
     ".p2align 3",
     "freestone_0_1_0_weak_os:",
     ".quad _dl_find_object",
+    ".weak _dl_non_dynamic_init",
+    ".quad _dl_non_dynamic_init",
     ".popsection",
 );
 
-/// The address, as above: null where the C library has no such function.
+/// The addresses, as above: null where the C library has no such function.
 #[repr(C)]
 struct Addresses {
     find_object: Option<unsafe extern "C" fn(*const c_void, *mut FoundObject) -> c_int>,
+    /// Only in programs that glibc is linked into.
+    of_static_program: usize,
 }
 
 unsafe extern "C" {
@@ -80,9 +84,11 @@ pub(crate) fn find(at: usize) -> Option<Module> {
     if has_loader() { find_by_loader(at) } else { find_in_table(at) }
 }
 
+/// Whether the C library is asked. In a static program it allocates before its function may be called.
 fn has_loader() -> bool {
     // SAFETY: the assembler has laid the table out as `Addresses` is, and nothing changes it once the object is loaded.
-    unsafe { ADDRESSES.find_object }.is_some()
+    let addresses = unsafe { &ADDRESSES };
+    addresses.find_object.is_some() && addresses.of_static_program == 0
 }
 
 /// Whether what was found of an address holds for good: it is in the program, the object that this code is in, or the C library. Where the C library does not

@@ -87,6 +87,10 @@ mod thread_locals {
     unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _bytes: usize, sum: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid description.
         let object = unsafe { &*object };
+        if object.dlpi_phdr.is_null() {
+            // A static program that starts: the C library does not know its headers yet.
+            return 0;
+        }
         // SAFETY: the description has so many headers.
         let headers = unsafe { slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)) };
         for header in headers.iter().filter(|header| header.p_type == libc::PT_TLS) {

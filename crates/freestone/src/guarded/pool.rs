@@ -237,7 +237,7 @@ impl GuardedPool {
         (slot.state() != State::Vacant).then(|| slot.history())
     }
 
-    /// What an access to a closed address was; `None` if it is in no slot that was used, nor in the next.
+    /// What an access to a closed address was; `None` if it is in no slot that was used, nor in the next, or inside a block.
     pub(crate) fn judge(&self, at: usize, touch: Touch) -> Option<Crime> {
         let used = |index: usize| self.slots().get(index).filter(|slot| slot.state() != State::Vacant);
         let slot = match self.spot(at)? {
@@ -249,10 +249,11 @@ impl GuardedPool {
         let block = slot.block();
         let (block_bytes, size) = (block_bytes(block.kind.class()), block.size);
         let offset = (at as isize).wrapping_sub(block.start as isize);
-        let what = if slot.state() == State::Live {
-            Misuse::BesideBlock { block_bytes, size: Some(size), offset, touch }
-        } else {
-            Misuse::FreedBlock { block_bytes, size: Some(size), offset, touch }
+        let what = match slot.state() {
+            // The program has closed its own block.
+            State::Live if (0..size as isize).contains(&offset) => return None,
+            State::Live => Misuse::BesideBlock { block_bytes, size: Some(size), offset, touch },
+            _ => Misuse::FreedBlock { block_bytes, size: Some(size), offset, touch },
         };
         Some(Crime { what, block: block.start, history: slot.history() })
     }

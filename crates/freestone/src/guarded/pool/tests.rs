@@ -106,6 +106,7 @@ fn a_fault_is_judged_by_the_block_that_is_nearest_and_its_state() {
     assert_eq!(judge(first + 32 + half), Some((out(32 + half as isize), first)));
     assert_eq!(judge(first + 33 + half), Some((out(1 - half as isize), second)));
     assert_eq!(judge(second + 8192), Some((out(8192), second)), "a closed page of the slot");
+    assert_eq!([second, second + 31].map(judge), [None; 2], "the program has closed its own block");
     pool.free(first, &site(2));
     let used = Misuse::FreedBlock { block_bytes: 32, size: Some(32), offset: 4, touch: Touch::Read };
     assert_eq!(judge(first + 4), Some((used, first)));
