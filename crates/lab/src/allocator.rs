@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`description`], [`as_text`] | an allocator: name, library, version, options; what of it is written into files as text |
 //! | [`selection`] | the allocators that the user named, or all available |
-//! | [`option_value`] | which values Freestone's options can have |
+//! | [`option_value`] | which values Freestone's options can have, and the variables that set them |
 //! | [`freestone_library`], [`peer_library`] | Freestone's library, the peers' libraries |
 //! | [`checkout`], [`installation`] | where they come from: built with cargo in a checkout, or installed |
 //! | [`preloading`], [`file_capabilities`] | whether a file can be preloaded, and into which commands |

@@ -1,7 +1,15 @@
-//! Values of Freestone's options, judged by the library's own parser before a program is started with them.
+//! Values of Freestone's options and their environment variables. Values are judged by the library's own parser before a program is started with them.
 
 use freestone::door::{Settings, key};
 use freestone::options::OPTIONS;
+
+/// What the environment variables of options begin with.
+pub(crate) const PREFIX: &str = "FREESTONE_";
+
+/// The environment variable of an option.
+pub(crate) fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.to_uppercase())
+}
 
 /// Checks a value of the option with this number.
 ///
@@ -15,9 +23,8 @@ pub(crate) fn check(option: usize, value: &[u8]) -> Result<(), String> {
 
 /// The options that the environment sets, as names of variables and values.
 pub(crate) fn in_environment() -> Vec<(String, String)> {
-    let name = |key: &str| format!("FREESTONE_{}", key.to_uppercase());
     let set = |name: String| std::env::var_os(&name).map(|value| (name, value.to_string_lossy().into_owned()));
-    OPTIONS.iter().filter_map(|spec| set(name(spec.key))).collect()
+    OPTIONS.iter().filter_map(|spec| set(variable(spec.key))).collect()
 }
 
 /// Parses, for the command line, how many bytes are allocated for one that is sampled.

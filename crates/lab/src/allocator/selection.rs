@@ -58,8 +58,7 @@ fn one(text: &str) -> Result<Allocator> {
             bail!("'{text}': '{value}' is {mistake}");
         }
     }
-    let variables: Vec<_> =
-        options.iter().map(|(key, value)| (format!("FREESTONE_{}", key.to_uppercase()), *value)).collect();
+    let variables: Vec<_> = options.iter().map(|(key, value)| (option_value::variable(key), *value)).collect();
     let variables: Vec<_> = variables.iter().map(|(key, value)| (key.as_str(), *value)).collect();
     // The path of a library is no part of a name.
     let name = allocator.split_once('=').map_or_else(|| text.to_owned(), |(name, _)| name.to_owned());

@@ -2,15 +2,13 @@
 //!
 //! The table comes from the heap ([`freestone::options::OPTIONS`]).
 
+use crate::allocator::option_value::{PREFIX, variable};
 use crate::show::table;
 use crate::suggestion;
 use anyhow::Result;
 use freestone::door::Settings;
 use freestone::options::{OPTIONS, OptionSpec, PROFILES, Unit};
 use serde_json::json;
-
-/// What the environment variables of options begin with.
-const PREFIX: &str = "FREESTONE_";
 
 /// Variables that begin so and are not the library's options, but the lab's.
 const NO_OPTIONS: [&str; 1] = ["FREESTONE_LIBRARY"];
@@ -39,7 +37,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     for spec in OPTIONS {
         let (value, source) = current(spec);
         let row = [
-            environment_key(spec),
+            variable(spec.key),
             value,
             source.into(),
             spec.default().into(),
@@ -62,7 +60,7 @@ fn mistakes() -> Vec<String> {
     let mut names: Vec<String> =
         names.filter(|name| name.starts_with(PREFIX) && !NO_OPTIONS.contains(&name.as_str())).collect();
     names.sort();
-    let known: Vec<String> = OPTIONS.iter().map(environment_key).collect();
+    let known: Vec<String> = OPTIONS.iter().map(|spec| variable(spec.key)).collect();
     let mistake = |name: &String| match known.iter().position(|key| key == name) {
         None => Some(suggestion::unknown_after(PREFIX, "option", name, known.iter().map(String::as_str))),
         Some(option) => {
@@ -75,14 +73,9 @@ fn mistakes() -> Vec<String> {
     names.iter().filter_map(mistake).collect()
 }
 
-/// The environment variable of an option.
-fn environment_key(spec: &OptionSpec) -> String {
-    format!("{PREFIX}{}", spec.key.to_uppercase())
-}
-
 /// Whether the heap has an option with this environment variable.
 pub(crate) fn exists(environment_name: &str) -> bool {
-    OPTIONS.iter().any(|spec| environment_key(spec) == environment_name)
+    OPTIONS.iter().any(|spec| variable(spec.key) == environment_name)
 }
 
 /// The value of an option in this environment, and where it comes from.
@@ -102,7 +95,7 @@ fn current(spec: &OptionSpec) -> (String, &'static str) {
 /// The value that the environment gives an option, unless the library ignores it.
 fn accepted(key: &str) -> Option<String> {
     let index = OPTIONS.iter().position(|spec| spec.key == key)?;
-    let value = std::env::var_os(environment_key(&OPTIONS[index]))?;
+    let value = std::env::var_os(variable(OPTIONS[index].key))?;
     Settings::new().set(index, value.as_encoded_bytes()).ok()?;
     Some(value.to_string_lossy().into_owned())
 }
@@ -122,7 +115,7 @@ fn unit(spec: &OptionSpec) -> String {
 fn as_json(spec: &OptionSpec) -> serde_json::Value {
     let (value, source) = current(spec);
     json!({
-        "key": spec.key, "environment": environment_key(spec), "value": value, "source": source, "default": spec.default(),
+        "key": spec.key, "environment": variable(spec.key), "value": value, "source": source, "default": spec.default(),
         "unit": unit(spec), "range": spec.range().to_string(), "effect": spec.effect(),
     })
 }

@@ -5,12 +5,12 @@
 //! refuses them for threads that this process may not trace.
 #![allow(unsafe_code)]
 
-use crate::leaks::stopped::{StoppedProcess, StoppedThread};
+use crate::leaks::stopped::{self, StoppedProcess, StoppedThread};
 use crate::process::threads;
 use anyhow::{Result, bail};
 use libc::{c_int, c_long};
 use std::collections::{BTreeMap, BTreeSet};
-use std::{io, ptr};
+use std::ptr;
 
 /// The threads of a process, all stopped; they go on when the value is dropped.
 pub(crate) struct Attached {
@@ -45,10 +45,7 @@ impl Attached {
     }
 
     fn stop_one(&mut self, thread: i32) -> Result<()> {
-        let nothing = ptr::null_mut::<libc::c_void>();
-        // SAFETY: the request carries numbers only, and takes a thread of another process.
-        if unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, nothing, nothing) } < 0 {
-            let error = io::Error::last_os_error();
+        if let Err(error) = stopped::seize(thread, 0) {
             return match error.raw_os_error() {
                 // It has ended: meanwhile, or before the others, and then it is in the list until the last one has.
                 Some(libc::ESRCH) => Ok(()),
@@ -61,7 +58,8 @@ impl Attached {
                 _ => bail!("process {} cannot be traced: {error}", self.stopped.pid),
             };
         }
-        // SAFETY: as above: the thread is traced by this process now.
+        let nothing = ptr::null_mut::<libc::c_void>();
+        // SAFETY: the request carries numbers only, and the thread is traced by this process now.
         unsafe { libc::ptrace(libc::PTRACE_INTERRUPT, thread, nothing, nothing) };
         let mut status = 0;
         // SAFETY: the local can be written, and the thread is traced by this process.

@@ -1,11 +1,22 @@
 //! A process that is stopped by the tracer: its threads, and their registers.
 //!
 //! # Safety
-//! The kernel writes at most as many bytes as the buffer has, and says how many.
+//! The kernel writes at most as many bytes as the buffer has, and says how many. It refuses requests about threads that this process may not trace.
 #![allow(unsafe_code)]
 
 use crate::leaks::memory::words_in;
 use std::{io, ptr};
+
+/// Traces a thread of another process from now on, with `options` of ptrace.
+///
+/// # Errors
+/// It has ended, or this process may not trace it.
+pub(super) fn seize(thread: i32, options: libc::c_int) -> io::Result<()> {
+    let nothing = ptr::null_mut::<libc::c_void>();
+    // SAFETY: the request carries numbers only.
+    let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, thread, nothing, libc::c_long::from(options)) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
 
 /// Words that any processor's general registers fit into.
 const MOST_WORDS: usize = 128;

@@ -18,7 +18,7 @@
 //! Requests to the kernel about threads that are stopped for this process; they carry numbers, or places in locals that live through the call.
 #![allow(unsafe_code)]
 
-use crate::leaks::stopped::{FormerStack, StoppedProcess, StoppedThread};
+use crate::leaks::stopped::{self, FormerStack, StoppedProcess, StoppedThread};
 use crate::process::{interrupt, proc_file, threads};
 use crate::symbols::mapping::Mapping;
 use anyhow::{Result, bail};
@@ -239,22 +239,14 @@ fn spawn_traced(command: &mut Command) -> io::Result<i32> {
         let spawned = scope.spawn(move || (command.spawn(), theirs).0);
         let mut number = [0; 4];
         if ours.read_exact(&mut number).is_ok() {
-            let error =
-                seize(i32::from_ne_bytes(number)).err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EPERM));
+            let traced = stopped::seize(i32::from_ne_bytes(number), FIRST_STOPS);
+            let error = traced.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EPERM));
             // If it cannot be written, there is no child any more, which the other thread says.
             let _ = ours.write_all(&error.to_ne_bytes());
         }
         spawned.join().unwrap_or_else(|panic| resume_unwind(panic))
     });
     spawned.map(|child| child.id() as i32)
-}
-
-/// Traces a process from now on.
-fn seize(process: i32) -> io::Result<()> {
-    let nothing = ptr::null_mut::<libc::c_void>();
-    // SAFETY: the request carries numbers only.
-    let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, process, nothing, c_long::from(FIRST_STOPS)) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// The process that a thread belongs to.
