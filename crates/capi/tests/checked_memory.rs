@@ -2,7 +2,9 @@
 
 mod harness;
 
-use harness::{Program, Way, foreign_target, memory_library, shared_library, succeed, text};
+use harness::{
+    Program, Way, c_compiler, crate_dir, foreign_target, memory_library, scratch, shared_library, succeed, text,
+};
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
@@ -158,6 +160,35 @@ fn blocks_of_explicit_heaps_are_checked() {
         assert_eq!(String::from_utf8_lossy(&output.stdout), "inside\n", "{name}: {}", text(&output));
         let report = format!("freestone: {name} writes beyond the end of a block");
         assert!(String::from_utf8_lossy(&output.stderr).starts_with(&report), "{name}: {}", text(&output));
+    }
+}
+
+/// Which fault it finds: a function that calls another, or reads an address, by way of a table that the loader has not filled in yet.
+#[test]
+fn resolvers_that_run_before_the_library_is_relocated_may_call_every_function() {
+    if foreign_target().is_some() {
+        println!("skipped: the fortified functions are glibc's");
+        return;
+    }
+    let library = scratch("programs").join("libresolver.so");
+    let mut compile = Command::new(c_compiler());
+    compile.args([
+        "-O1",
+        "-fno-builtin",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-shared",
+        "-fPIC",
+        "-Wl,-z,now",
+        "-DLIBRARY",
+        "-o",
+    ]);
+    succeed(compile.arg(&library).arg(crate_dir().join("tests/c/resolver.c")));
+    let link = [library.display().to_string(), format!("-Wl,-rpath,{}", scratch("programs").display())];
+    let program = Program::with_flags("resolver.c", Way::System, &link.each_ref().map(String::as_str));
+    for preload in [both(true), both(false), memory_library().display().to_string()] {
+        succeed(program.command().env("LD_PRELOAD", preload).env("FREESTONE_HARDEN", "full"));
     }
 }
 

@@ -8,6 +8,7 @@
 use crate::bounds::{check_read, check_write, is_checked};
 use crate::routines;
 use core::ffi::{CStr, c_int};
+use core::ptr;
 
 /// Checks and copies. Returns `to`. Where nothing is to be checked this is a few instructions and a jump.
 ///
@@ -108,6 +109,21 @@ pub(crate) unsafe extern "C" fn __mempcpy(to: *mut u8, from: *const u8, bytes: u
 pub(crate) unsafe extern "C" fn bcopy(from: *const u8, to: *mut u8, bytes: usize) {
     // SAFETY: this function's contract is that of `copy`.
     unsafe { copy(to, from, bytes, c"bcopy") };
+}
+
+/// C's function: copies up to and including the first byte that is `last`, but at most `most` bytes. Returns where that byte was written to, plus one;
+/// null if there is none.
+///
+/// # Safety
+/// - The bytes up to that one, or `most` bytes, may be read at `from` and written at `to`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub(crate) unsafe extern "C" fn memccpy(to: *mut u8, from: *const u8, last: c_int, most: usize) -> *mut u8 {
+    // SAFETY: the bytes may be read (this function's contract). C says that the value is converted to a byte.
+    let before = unsafe { routines::position(from, last as u8, most) };
+    let bytes = most.min(before.saturating_add(1));
+    // SAFETY: as many bytes were read, and may be written (this function's contract).
+    unsafe { copy(to, from, bytes, c"memccpy") };
+    if before < most { to.wrapping_add(bytes) } else { ptr::null_mut() }
 }
 
 /// C's function.

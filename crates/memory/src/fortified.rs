@@ -6,7 +6,8 @@
 //! As for the functions without `_chk`.
 
 use crate::blocks;
-use crate::strings::{self, length, length_up_to};
+use crate::routines::length;
+use crate::strings::{self, length_up_to};
 use core::ffi::c_int;
 
 unsafe extern "C" {

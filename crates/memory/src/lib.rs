@@ -15,12 +15,12 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `blocks` | `memcpy`, `memmove`, `mempcpy`, `memset`, `bcopy`, `bzero`, `explicit_bzero` |
+//! | `blocks` | `memcpy`, `memmove`, `mempcpy`, `memccpy`, `memset`, `bcopy`, `bzero`, `explicit_bzero` |
 //! | `strings` | `strcpy`, `stpcpy`, `strncpy`, `stpncpy`, `strcat`, `strncat` |
 //! | `fortified` | what compilers call in place of these where they know how much room there is |
 //! | `bounds` | whether an access is worth a check, and the check |
 //! | `allocator` | the functions of `libfreestone` that the process may have |
-//! | `routines` | copying and filling: the C library's functions |
+//! | `routines` | copying, filling and searching: the C library's functions |
 #![cfg_attr(all(panic = "abort", not(test)), no_std)]
 // The compiler must not make a call of `memcpy` out of a loop, or of anything else, here.
 #![no_builtins]

@@ -10,17 +10,8 @@
 
 use crate::blocks::copy;
 use crate::bounds::{check_read, check_write};
-use crate::routines;
+use crate::routines::{self, length, position};
 use core::ffi::CStr;
-
-/// Bytes of a string, without the zero at its end.
-///
-/// # Safety
-/// - `text` is a string.
-pub(crate) unsafe fn length(text: *const u8) -> usize {
-    // SAFETY: `text` is a string (this function's contract).
-    unsafe { libc::strlen(text.cast()) }
-}
 
 /// Bytes of a string, but at most `most`.
 ///
@@ -28,7 +19,7 @@ pub(crate) unsafe fn length(text: *const u8) -> usize {
 /// - `text` is a string, or `most` bytes may be read there.
 pub(crate) unsafe fn length_up_to(text: *const u8, most: usize) -> usize {
     // SAFETY: a string is there, or as many bytes (this function's contract).
-    unsafe { libc::strnlen(text.cast(), most) }
+    unsafe { position(text, 0, most) }
 }
 
 /// Copies a string with its end. Returns where the end is.
@@ -60,18 +51,16 @@ unsafe fn copy_padded(to: *mut u8, from: *const u8, room: usize, function: &'sta
     end
 }
 
-/// Copies at most `most` bytes of a string behind another, and ends them.
+/// Copies `length` bytes of a string behind another, and ends them; `read` bytes of it are read to know how many.
 ///
 /// # Safety
-/// - `to` is a string with room behind it; `from` is a string, or `most` bytes may be read there.
-unsafe fn append(to: *mut u8, from: *const u8, most: usize, function: &'static CStr) {
+/// - `to` is a string with room behind it; `read` bytes may be read at `from`, and `length` is no more.
+unsafe fn append(to: *mut u8, from: *const u8, length: usize, read: usize, function: &'static CStr) {
     // SAFETY: `to` is a string (this function's contract).
-    let end = to.wrapping_add(unsafe { length(to) });
-    // SAFETY: a string is there, or as many bytes (this function's contract).
-    let length = unsafe { length_up_to(from, most) };
+    let end = to.wrapping_add(unsafe { routines::length(to) });
     // The string that is there and what is appended are one stretch.
     check_write(to, (end.addr() - to.addr()) + length + 1, function);
-    check_read(from, most.min(length + 1), function);
+    check_read(from, read, function);
     // SAFETY: these bytes may be read, and there is room for them behind the string (this function's contract).
     unsafe { routines::copy(end, from, length) };
     // SAFETY: and for the end.
@@ -133,22 +122,26 @@ pub(crate) unsafe extern "C" fn stpncpy(to: *mut u8, from: *const u8, room: usiz
 /// C's function.
 ///
 /// # Safety
-/// - As for [`append`], of a whole string.
+/// - Both are strings, and there is room behind `to`.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn strcat(to: *mut u8, from: *const u8) -> *mut u8 {
-    // SAFETY: this function's contract is that of `append`.
-    unsafe { append(to, from, usize::MAX, c"strcat") };
+    // SAFETY: `from` is a string (this function's contract).
+    let length = unsafe { length(from) };
+    // SAFETY: the string and its end may be read, and there is room for them (this function's contract).
+    unsafe { append(to, from, length, length + 1, c"strcat") };
     to
 }
 
 /// C's function.
 ///
 /// # Safety
-/// - As for [`append`].
+/// - `to` is a string with room behind it; `from` is a string, or `most` bytes may be read there.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn strncat(to: *mut u8, from: *const u8, most: usize) -> *mut u8 {
-    // SAFETY: this function's contract is that of `append`.
-    unsafe { append(to, from, most, c"strncat") };
+    // SAFETY: a string is there, or as many bytes (this function's contract).
+    let length = unsafe { length_up_to(from, most) };
+    // SAFETY: as many bytes were read, and there is room for them (this function's contract).
+    unsafe { append(to, from, length, most.min(length + 1), c"strncat") };
     to
 }
 

@@ -1,11 +1,12 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::routines::find_all;
+use core::array;
 
 const LEN: usize = 200;
 
 fn bytes() -> [u8; LEN] {
-    core::array::from_fn(|at| at as u8)
+    array::from_fn(|at| at as u8)
 }
 
 /// Every function copies and fills as a loop over bytes does, before the C library's functions are known and after.
@@ -47,6 +48,26 @@ fn bytes_are_copied_and_filled_as_by_a_loop() {
             // SAFETY: the stretch ends in the array.
             unsafe { memset(seen.as_mut_ptr().wrapping_add(to), 0x57f, n) };
             assert_eq!(seen, valued);
+        }
+        find_all();
+    }
+}
+
+/// Before the C library's functions are known and after.
+#[test]
+fn bytes_are_copied_up_to_a_value_or_a_number() {
+    for round in 0..2 {
+        for (last, most) in (0..12).flat_map(|last| (0..12).map(move |most| (last, most))) {
+            let from: [u8; 12] = array::from_fn(|at| if at == last { 0x7f } else { 1 });
+            let n = most.min(last + 1);
+            let mut expected = [b'.'; 12];
+            expected[..n].copy_from_slice(&from[..n]);
+            let mut to = [b'.'; 12];
+            let start = to.as_mut_ptr();
+            // SAFETY: both arrays have as many bytes.
+            let end = unsafe { memccpy(start, from.as_ptr(), 0x57f, most) };
+            let meant = if last < most { start.wrapping_add(n) } else { ptr::null_mut() };
+            assert_eq!((to, end), (expected, meant), "{last} in {most}, {round}");
         }
         find_all();
     }
