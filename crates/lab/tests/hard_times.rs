@@ -99,8 +99,8 @@ fn a_peer_behind_a_symbolic_link_is_found_in_the_process() {
 fn without_valgrind_nothing_is_counted_and_the_warning_says_how_to_get_it() {
     let path = path_with("empty", None);
     let out = file("no-valgrind.jsonl");
-    let output =
-        command(&[&SHORT[..], &["--count", "--no-report", "-o", &out]].concat()).env("PATH", path).output().unwrap();
+    let arguments = ["bench", "tiny_hot", "-a", "system", "--count", "--no-report", "-o", &out];
+    let output = command(&arguments).env("PATH", path).output().unwrap();
     assert!(!output.status.success());
     holds(&String::from_utf8_lossy(&output.stderr), &["valgrind is not installed (apt install valgrind)"]);
 }

@@ -50,8 +50,8 @@ pub(crate) struct Options {
     #[arg(long, default_value = "60")]
     timeout: NonZeroU64,
     /// Count in place of timing: instructions and cache misses under valgrind's callgrind; without names of workloads also faults, system calls and
-    /// atomic operations at 1 to 64 threads
-    #[arg(long, conflicts_with = "self_test")]
+    /// atomic operations at 1 to 64 threads. How much work is counted, and how long it may take, is fixed
+    #[arg(long, conflicts_with_all = ["self_test", "rounds", "quick", "full", "timeout"])]
     count: bool,
     /// Measure the first allocator against itself, and fail if any difference is claimed
     #[arg(long)]
@@ -244,6 +244,14 @@ mod tests {
     fn a_list_is_no_summary_that_could_be_json() {
         assert!(Line::try_parse_from(["bench", "--list", "--json"]).is_err());
         assert!(options(&["--list"]).list);
+    }
+
+    #[test]
+    fn what_counts_do_not_heed_is_refused_beside_them() {
+        for ignored in [&["--rounds", "3"][..], &["--quick"], &["--full"], &["--timeout", "5"]] {
+            assert!(Line::try_parse_from([&["bench", "--count"], ignored].concat()).is_err(), "{ignored:?}");
+        }
+        assert!(options(&["--count"]).count);
     }
 
     #[test]

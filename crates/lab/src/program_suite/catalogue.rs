@@ -215,6 +215,7 @@ mod tests {
     use crate::program_suite::workshop::Workshop;
     use crate::workload;
     use std::collections::BTreeSet;
+    use std::time::Duration;
 
     #[test]
     fn names_differ_from_each_other_and_from_those_of_workloads() {
@@ -224,12 +225,20 @@ mod tests {
         assert!(find("redis").is_some() && find("rediz").is_none());
     }
 
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn refusal(program: &Program, limit: Duration) -> String {
+        format!("{:#}", Workshop::of(program, limit).map(|_| ()).unwrap_err())
+    }
+
     #[test]
     fn a_programs_folder_holds_its_inputs_and_what_its_preparation_made() {
-        let workshop = Workshop::of(find("ripgrep").unwrap()).unwrap();
+        let workshop = Workshop::of(find("ripgrep").unwrap(), MINUTE).unwrap();
         assert!(workshop.path().join("d6/part.aa").is_file() && !workshop.path().join("words.txt").exists());
         let broken = Program { prepare: "echo no tool >&2; exit 3", inputs: &[], ..*find("jq").unwrap() };
-        let message = format!("{:#}", Workshop::of(&broken).map(|_| ()).unwrap_err());
-        assert!(message.contains("exit status: 3") && message.contains("no tool"), "{message}");
+        assert_eq!(refusal(&broken, MINUTE), "its preparation: ended with exit status: 3: no tool");
+        let endless = Program { prepare: "sleep 100", ..broken };
+        let words = "its preparation: took longer than 1 s and was ended; raise --timeout";
+        assert_eq!(refusal(&endless, Duration::from_secs(1)), words);
     }
 }

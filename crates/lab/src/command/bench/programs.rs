@@ -119,7 +119,7 @@ fn measure(
     measurement: &mut Measurement,
 ) -> Result<()> {
     bar.set_message(format!("the inputs of {}", program.name));
-    let workshop = Workshop::of(program)?;
+    let workshop = Workshop::of(program, request.limit)?;
     let job = command_job(program, &workshop, request.limit);
     let warm = job.warm_up(lending::lend(allocators, workshop.path())?, measurement)?;
     warm.measure(request.rounds, bar, measurement)
