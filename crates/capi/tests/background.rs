@@ -44,6 +44,11 @@ fn the_background_thread_starts_once_there_may_be_another_thread() {
 }
 
 #[test]
+fn the_background_thread_starts_while_another_thread_looks_at_the_loaded_objects() {
+    run(&WAYS, "beside_the_loader");
+}
+
+#[test]
 fn the_background_thread_starts_where_the_c_library_takes_much_of_each_stack() {
     let takes_much = "glibc.rtld.optional_static_tls=1000000";
     let program = Program::new("background.c", Way::Preload);

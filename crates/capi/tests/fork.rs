@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{Program, WAYS, Way, emulated, expect_silent, is_musl};
+use harness::{Program, WAYS, Way, emulated, expect_silent, is_musl, shared_library, text};
 
 /// qemu itself is not safe to fork while its threads work: such storms hang with the system's allocator as well.
 fn is_emulator() -> bool {
@@ -122,4 +122,17 @@ fn a_child_calls_its_pressure_callback_even_if_the_parent_was_calling_it() {
         return;
     }
     run(&["pressure"]);
+}
+
+#[test]
+fn a_child_reports_misuse_even_if_another_thread_was_making_the_first_call() {
+    if is_emulator() || is_musl() {
+        return;
+    }
+    let program = Program::with_flags("fork_first_call.c", Way::System, &["-rdynamic", "-ldl"]);
+    let mut command = program.command();
+    let output =
+        command.arg(shared_library()).env("FREESTONE_GUARD_SAMPLE", "1").output().expect("the program can be run");
+    let said = text(&output);
+    assert!(output.status.success() && said.contains("freestone: write to a freed block"), "{}: {said}", output.status);
 }

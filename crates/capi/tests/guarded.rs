@@ -183,6 +183,17 @@ fn the_programs_own_handler_is_called_after_the_report_and_for_faults_elsewhere(
 }
 
 #[test]
+fn what_the_programs_handler_wants_blocked_is_blocked_before_it_is_called() {
+    if harness::emulated("an emulator has handlers of its own") {
+        return;
+    }
+    let program = Program::new("write_barrier.c", Way::Preload);
+    for option in [("FREESTONE_GUARD_SAMPLE", "20"), ("FREESTONE_HARDEN", "full")] {
+        harness::succeed(program.command().env(option.0, option.1));
+    }
+}
+
+#[test]
 fn a_handler_that_the_program_installs_later_replaces_ours() {
     let program = Program::new("guarded.c", Way::Preload);
     let output = run(&program, &["later_handler"], &[]);

@@ -88,7 +88,9 @@ fn place<const WHICH: usize>() {
         let mut action: libc::sigaction = unsafe { mem::zeroed() };
         action.sa_sigaction = handle::<WHICH> as *const () as usize;
         // While the handler runs, the signal is blocked: a fault of its own, of a stack that is too short for it, ends the process by the default.
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | before.sa_flags & libc::SA_RESTART;
+        // What the handler that was there wants blocked while it runs: from the start, for a signal that comes before that is called.
+        action.sa_mask = before.sa_mask;
         // SAFETY: the structure names a handler of the type that its flags say, which exists as long as the object that it is in.
         unsafe { libc::sigaction(signal, &action, ptr::null_mut()) };
     }

@@ -323,6 +323,7 @@ mod scheduling;
 /// Threads, and what is said about them to the kernel.
 pub(crate) mod threads {
     pub use super::scheduling::{schedule_like_the_first, set_name};
+    pub use crate::pthread::count_thread_locals;
     pub(crate) use crate::pthread::{Handle, join, start};
 }
 

@@ -45,13 +45,17 @@ fn start_as_this(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usiz
     if error != 0 {
         return error;
     }
-    // SAFETY: the attributes were initialised above.
-    unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes + thread_locals::bytes()) };
+    // Where nobody has counted, the usual size has room for what the C library takes.
+    let long_enough = thread_locals::bytes().map_or(ptr::null(), |locals| {
+        // SAFETY: the attributes were initialised above.
+        unsafe { libc::pthread_attr_setstacksize(attributes.as_mut_ptr(), stack_bytes + locals) };
+        attributes.as_ptr()
+    });
     let mut create = |attributes| {
         // SAFETY: the attributes are null or were initialised above, `handle` has room for the result, and `main` is a function of the required type.
         unsafe { libc::pthread_create(handle.as_mut_ptr(), attributes, main, ptr::null_mut()) }
     };
-    let mut error = create(attributes.as_ptr());
+    let mut error = create(long_enough);
     if error == libc::EINVAL {
         // The C library takes more of a stack than all objects have: with a stack of the usual size there may be room.
         error = create(ptr::null());
@@ -61,6 +65,8 @@ fn start_as_this(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usiz
     error
 }
 
+pub use thread_locals::count as count_thread_locals;
+
 /// What glibc takes of a thread's stack for thread-local storage.
 #[cfg(target_env = "gnu")]
 mod thread_locals {
@@ -68,19 +74,22 @@ mod thread_locals {
     use core::slice;
     use freestone_base::sync::{AtomicUsize, Ordering};
 
-    /// What [`bytes`] has found; 0: it was not called yet.
+    /// What [`count`] has found; 0: it was not called yet.
     static FOUND: AtomicUsize = AtomicUsize::new(0);
 
-    /// At most how many bytes: those of all objects, of which some may be elsewhere. Looks at the objects when it is called first, and not again: that takes a
-    /// lock of the loader, which a child of a process with several threads may find locked for good.
-    pub(super) fn bytes() -> usize {
-        let mut bytes = FOUND.load(Ordering::Relaxed);
-        if bytes == 0 {
-            // SAFETY: the callback has this type, and gets a pointer to a local number.
-            unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut bytes).cast()) };
-            FOUND.store(bytes, Ordering::Relaxed);
-        }
-        bytes
+    /// At most how many bytes: those of all objects, of which some may be elsewhere. `None` before they are counted.
+    pub(super) fn bytes() -> Option<usize> {
+        Some(FOUND.load(Ordering::Relaxed)).filter(|&found| found > 0)
+    }
+
+    /// Counts what threads have of thread-local storage on their stacks, for those that are started later. For constructors: it takes a lock of the loader. A
+    /// thread that allocates may hold what the holder of that lock waits for, and a child of a process with several threads may find it locked for good. What is
+    /// loaded later has little room on stacks, or none.
+    pub fn count() {
+        let mut bytes = 0_usize;
+        // SAFETY: the callback has this type, and gets a pointer to a local number.
+        unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut bytes).cast()) };
+        FOUND.store(bytes, Ordering::Relaxed);
     }
 
     /// Adds what one object has to `sum`.
@@ -94,7 +103,7 @@ mod thread_locals {
         // SAFETY: the description has so many headers.
         let headers = unsafe { slice::from_raw_parts(object.dlpi_phdr, usize::from(object.dlpi_phnum)) };
         for header in headers.iter().filter(|header| header.p_type == libc::PT_TLS) {
-            // SAFETY: `bytes` passes a pointer to its local number.
+            // SAFETY: `count` passes a pointer to its local number.
             unsafe { *sum.cast::<usize>() += (header.p_memsz + header.p_align) as usize };
         }
         0
@@ -104,9 +113,12 @@ mod thread_locals {
 /// Other C libraries make the stack longer by what they take of it.
 #[cfg(not(target_env = "gnu"))]
 mod thread_locals {
-    pub(super) fn bytes() -> usize {
-        0
+    pub(super) fn bytes() -> Option<usize> {
+        Some(0)
     }
+
+    /// Nothing is to be counted.
+    pub fn count() {}
 }
 
 /// The set of all signals.

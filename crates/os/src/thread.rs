@@ -18,7 +18,7 @@ use core::mem::MaybeUninit;
 use core::sync::atomic::AtomicI32;
 use freestone_base::sync::{AtomicU32, Ordering};
 
-pub use crate::kernel::threads::{schedule_like_the_first, set_name};
+pub use crate::kernel::threads::{count_thread_locals, schedule_like_the_first, set_name};
 pub use crate::start_function::Main;
 
 const NONE: u32 = 0;

@@ -6,6 +6,7 @@
 #include "freestone.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -247,6 +248,41 @@ static void tries_again(void) {
     wait_until_alone();
 }
 
+static pthread_mutex_t looked_for = PTHREAD_MUTEX_INITIALIZER;
+static int is_locked, is_looking;
+
+/* The loader calls it with a lock of its own held. */
+static int looks(struct dl_phdr_info *object, size_t bytes, void *unused) {
+    (void)object, (void)bytes, (void)unused;
+    __atomic_store_n(&is_looking, 1, __ATOMIC_RELEASE);
+    EXPECT(pthread_mutex_lock(&looked_for) == 0 && pthread_mutex_unlock(&looked_for) == 0);
+    return 1;
+}
+
+static void *allocates_locked(void *unused) {
+    int own;
+    EXPECT(pthread_mutex_lock(&looked_for) == 0);
+    __atomic_store_n(&is_locked, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&is_looking, __ATOMIC_ACQUIRE)) {
+    }
+    allocates();
+    wait_until_there(&own);
+    EXPECT(pthread_mutex_unlock(&looked_for) == 0);
+    return unused;
+}
+
+/* A thread that allocates holds what a thread waits for that looks at the loaded objects: the start of the background thread must not look at them. */
+static void beside_the_loader(void) {
+    pthread_t thread;
+    allocates();
+    start(&thread, allocates_locked);
+    while (!__atomic_load_n(&is_locked, __ATOMIC_ACQUIRE)) {
+    }
+    EXPECT(dl_iterate_phdr(looks, NULL) == 1);
+    EXPECT(pthread_join(thread, NULL) == 0);
+    wait_until_alone();
+}
+
 /* A thread with its own scheduling starts it; it is scheduled like the first thread. */
 
 static void *is_scheduled_otherwise(void *unused) {
@@ -433,6 +469,8 @@ int main(int argc, char **argv) {
         follows_the_option();
     } else if (!strcmp(part, "tries_again")) {
         tries_again();
+    } else if (!strcmp(part, "beside_the_loader")) {
+        beside_the_loader();
     } else if (!strcmp(part, "scheduling")) {
         scheduling();
     } else if (!strcmp(part, "raw_child")) {

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!  the object is loaded ─▶ register fork handlers
-//!  first slow path      ─▶ start (once): reserve addresses, set the thread-exit hook, read the options
+//!  first slow path      ─▶ start (once): reserve addresses, set the thread-exit hook, read the options, begin to profile and to watch faults
 //!  a thread's end       ─▶ its heap becomes spare, or ends
 //!  fork                 ─▶ lock everything, fork, unlock
 //!  background thread    ─▶ purge what has expired, and end spare heaps that have, a few times in a decay time
@@ -48,7 +48,7 @@ use freestone_base::lock::Forker;
 use freestone_base::sync::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use freestone_os::fault::{self, Fault, Outcome};
 use freestone_os::process::thread_id;
-use freestone_os::{ExitHook, Inside, Os, System, pin};
+use freestone_os::{ExitHook, Inside, Os, System, pin, thread};
 
 /// The parts of the process's allocator. What is used before the first allocation and at exit comes first, in the OS page that the
 /// loader writes to anyway.
@@ -123,9 +123,7 @@ pub(super) fn start() -> bool {
     if !PROCESS.announced.load(Ordering::Relaxed) && !PROCESS.announced.swap(true, Ordering::Relaxed) {
         register_fork_handlers();
         report::append_start(PROCESS.shared.settings().report_file());
-        begin_profile();
         update_pages();
-        watch_faults();
     }
     true
 }
@@ -145,6 +143,8 @@ fn try_start() -> bool {
     }
     heap_map::publish(&PROCESS.shared);
     PROCESS.live.begin(PROCESS.shared.settings(), || PROCESS.shared.os().now_ms());
+    begin_profile();
+    watch_faults();
     true
 }
 
@@ -326,6 +326,7 @@ freestone_os::constructors!(AT_LOAD: at_load, AT_UNLOAD: at_unload);
 extern "C" fn at_load() {
     register_fork_handlers();
     pin::pin();
+    thread::count_thread_locals();
 }
 
 /// After the program's own destructors: what a program does at exit is profiled.

@@ -6,6 +6,7 @@
 
 use core::ffi::CStr;
 
+pub use crate::pthread::count_thread_locals;
 pub(crate) use crate::pthread::{Handle, join, start};
 
 /// Names the calling thread, for debuggers.

@@ -97,6 +97,7 @@ extern "C" fn use_stack(_: *mut c_void) -> *mut c_void {
 fn the_stack_is_as_long_as_asked_for_beside_thread_local_storage() {
     let _one = ONE_TEST.lock().unwrap_or_else(PoisonError::into_inner);
     let (before, place) = (N_RUNS.load(Ordering::Acquire), Joinable::new());
+    count_thread_locals();
     assert_eq!(place.spawn(use_stack, SHORT_STACK_BYTES), Ok(()));
     place.join();
     assert_eq!(N_RUNS.load(Ordering::Acquire), before + 1);

@@ -119,6 +119,9 @@ pub(crate) unsafe fn join(handle: Handle) {
     unsafe { free(handle) };
 }
 
+/// Nothing: thread-local storage is not on stacks.
+pub fn count_thread_locals() {}
+
 /// Nothing: names of threads are for debuggers, and take a call that older systems do not have.
 pub fn set_name(_name: &CStr) {}
 
