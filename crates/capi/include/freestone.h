@@ -191,8 +191,8 @@ freestone_code_t freestone_owner(const void *block, freestone_heap_t **heap) FRE
 /*
  * Options are read from the environment (FREESTONE_MISUSE=report), then from the symbol below, and are set by freestone_option_set; a
  * later source overrides an earlier one. Bytes may end in k, m or g. Unknown options and invalid values are reported on standard error
- * and ignored. A process with more rights than its caller (setuid) ignores both environment and symbol. `freestone options` and
- * docs/tuning.md list all options.
+ * and ignored. In a process with more rights than its caller (setuid) environment and symbol can raise `harden` above its default, and are
+ * ignored otherwise. `freestone options` and docs/tuning.md list all options.
  */
 
 /*
@@ -207,8 +207,8 @@ extern const char freestone_options[];
 
 /*
  * Sets the option `name` (as in the symbol: lower case, without prefix) to `value`. Returns a code, with nothing changed: FREESTONE_NO_SUCH_OPTION; or
- * FREESTONE_BAD_VALUE if the value is not valid for it. The options that are paths, and those that docs/tuning.md calls set only at the start,
- * can be set in the environment and in the symbol, and are refused here. NULL is refused.
+ * FREESTONE_BAD_VALUE if the value is not valid for it, or is a limit (`limit`, `limit_hard`) of less than is in use. The options that are paths, and those that docs/tuning.md calls set only at the start,
+ * can be set in the environment and in the symbol, and are refused here; so is `harden` after the first allocation. NULL is refused.
  */
 freestone_code_t freestone_option_set(const char *name, const char *value) FREESTONE_NOTHROW;
 
@@ -510,7 +510,7 @@ enum {
     FREESTONE_BAD_LIMIT = 204,        /* the limit of `value` bytes is less than a page, or than the `limit` bytes that the heap has */
     FREESTONE_NO_SUCH_LEVEL = 205,    /* the option `harden` has no such level */
     FREESTONE_NO_SUCH_OPTION = 206,
-    FREESTONE_BAD_VALUE = 207,        /* the option does not take that value, or not while the program runs */
+    FREESTONE_BAD_VALUE = 207,        /* the option does not take that value, or cannot be set now: see freestone_option_set */
     FREESTONE_BAD_FORMAT = 208,       /* there is no such format of statistics, or no function to write them */
     FREESTONE_NO_PROFILE = 209,       /* there is no memory for the heap profile, or the option sandbox forbids it */
     FREESTONE_NO_SUCH_SNAPSHOT = 210, /* a heap profile has no such part, or there is no function to write it */

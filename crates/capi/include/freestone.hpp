@@ -8,7 +8,8 @@
  *     freestone::heap heap;
  *     freestone::memory_resource resource(heap);
  *     std::pmr::vector<int> numbers(&resource);
- *     std::vector<int, freestone::allocator<int, freestone::heap>> others(freestone::allocator<int, freestone::heap>(heap));
+ *     freestone::allocator<int, freestone::heap> of_heap(heap);
+ *     std::vector<int, freestone::allocator<int, freestone::heap>> others(of_heap);
  *
  * A handle may be empty: it could not be created, or was moved from. `if (heap)` tells; an empty handle allocates nothing. Members of handles never throw
  * and return nullptr or a code as the C functions do. Resources and allocators throw std::bad_alloc when memory runs out; compiled with

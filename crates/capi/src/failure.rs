@@ -78,7 +78,7 @@ impl Failure {
             ),
             205 => out.write_str("the option harden has no such level: it has off, default, checks and full"),
             206 => out.write_str("there is no such option: `freestone options` lists them"),
-            207 => out.write_str("the option does not take that value, or cannot be set while the program runs"),
+            207 => out.write_str("the option does not take that value, or cannot be set now"),
             208 => out.write_str("there is no such format of statistics, or no function to write them"),
             209 => out.write_str("there is no memory for the heap profile, or the option sandbox forbids it"),
             210 => out.write_str(

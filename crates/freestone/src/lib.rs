@@ -12,8 +12,8 @@
 //! ```
 //!
 //! # Why
-//! - **It gives memory back.** Memory that is free for longer than the option `decay_ms`, a second by default, goes back to the operating system.
-//!   A thread's caches are bounded.
+//! - **It gives memory back.** Memory that is free for longer than the option `decay_ms`, a second by default, goes back to the operating system,
+//!   by a background thread once two threads have allocated; before that, when the program calls the allocator. A thread's caches are bounded.
 //! - **It is fast.** Where the layout is known at compile time, allocating a small block takes a handful of instructions without a lock, an atomic
 //!   read-modify-write or a call, and so does freeing it.
 //! - **It notices mistakes.** By default it reports double frees of small blocks, misaligned frees and damaged links;
@@ -132,9 +132,9 @@ pub fn stats() -> Stats {
 
 /// The options: their names, units, defaults and ranges.
 ///
-/// An option is set, the last one winning, by an environment variable (`FREESTONE_DECAY_MS=250`; ignored when the process is more privileged
-/// than its caller), by the link-time symbol `freestone_options` (a C string, `"decay_ms=250,limit=1g"`), or by
-/// [`Freestone::set_option`]. The option `profile` sets several others at once, those in [`PROFILES`](options::PROFILES); an option that is
+/// An option is set, the last one winning, by an environment variable (`FREESTONE_DECAY_MS=250`), by the link-time symbol
+/// `freestone_options` (a C string, `"decay_ms=250,limit=1g"`), or by [`Freestone::set_option`]. In a process that is more privileged than its
+/// caller, variable and symbol can raise `harden` above its default, and are ignored otherwise. The option `profile` sets several others at once, those in [`PROFILES`](options::PROFILES); an option that is
 /// set explicitly overrides its profile.
 ///
 /// ```

@@ -100,8 +100,8 @@ impl Freestone {
     /// Sets the option `name` to `value` from now on. [`options`](crate::options) lists names, units and ranges.
     ///
     /// # Errors
-    /// There is no such option, the value is not valid for it, it is only read at the start, or it is a limit below what is in use. Nothing has
-    /// changed then.
+    /// There is no such option, the value is not valid for it, it is only read at the start, it is `harden` after the first allocation, or it
+    /// is a limit below what is in use. Nothing has changed then.
     ///
     /// ```
     /// use freestone::{Freestone, options::Mistake};

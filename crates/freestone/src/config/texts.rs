@@ -4,7 +4,10 @@
 /// See the module header.
 pub(super) static TEXTS: &[(&str, &str)] = &[
     // profile
-    ("balanced", "sets several other options, as the table of profiles says; explicit options override the profile"),
+    (
+        "balanced",
+        "sets several other options (docs/tuning.md has the table of profiles); explicit options override the profile",
+    ),
     // decay_ms
     (
         "1000",
@@ -18,7 +21,7 @@ pub(super) static TEXTS: &[(&str, &str)] = &[
     // background
     (
         "auto",
-        "whether a thread of the allocator returns free memory older than decay_ms; auto: while more than one thread of the program allocates; on, and live, report_ms or heap_profile_signal in a program of one thread, make unshare, setpriv and others that need to be single-threaded fail",
+        "whether a thread of the allocator returns free memory older than decay_ms; auto: once a second thread of the program has allocated, until one is left; live, report_ms, heap_profile=ready, heap_profile_ms and heap_profile_signal start this thread in a program of one thread too, as on does: unshare, setns and other calls that need a single-threaded process then fail; off: never, and those options do not work, or only when a thread allocates",
     ),
     // purge
     (
@@ -63,7 +66,10 @@ pub(super) static TEXTS: &[(&str, &str)] = &[
         "appends statistics to this file, one JSON line at start and one at exit; a relative path counts from the folder in which the program starts",
     ),
     // report_ms
-    ("0", "with report: appends a line at this interval as well, from the background thread; 0: never"),
+    (
+        "0",
+        "with report: appends a line at this interval as well, from the background thread: none with background=off; 0: never",
+    ),
     // sandbox
     (
         "off",
@@ -119,7 +125,7 @@ pub(super) static TEXTS: &[(&str, &str)] = &[
     // live
     (
         "",
-        "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that variable; or a path, in which %p stands for the process's number and %% for %, a relative one from the folder in which the program starts; off. Only the user may read the file, which is removed at exit, but stays after _exit, as of the parent in daemon(), and after a signal; not in a sandbox",
+        "keeps a page of statistics up to date in a file, for `freestone top`: on: $XDG_RUNTIME_DIR/freestone-%p.live, or in /tmp without that variable; or a path, in which %p stands for the process's number and %% for %, a relative one from the folder in which the program starts; off: no page. Only the user may read the file. It is removed at exit; it stays if the process ends by _exit, as the parent in daemon() does, or by a signal; not in a sandbox",
     ),
     // deepbind
     (

@@ -28,7 +28,7 @@ use std::time::Duration;
 pub(crate) struct Options {
     /// Workloads (with --programs: programs) to run; all of them when none is named (with --quick, a dozen workloads)
     workloads: Vec<String>,
-    /// Allocators, comma-separated or repeated: NAME, or NAME=PATH.so, and then :OPTION=VALUE for each option; the first is the baseline [default: all at hand]
+    /// Allocators, comma-separated or repeated: NAME (system, freestone, or one of `freestone peers list`), or NAME=PATH.so, and then :OPTION=VALUE for each option; the first is the baseline [default: all at hand]
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
     allocators: Vec<String>,
     /// Rounds [default: 9; with --quick 8, with --full 15]

@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// A: TLSF over an arena. B: HAKMEM's workloads and remedies. C: batched refill. D: pools in front of calloc. E: growth by realloc
     #[arg(value_enum, ignore_case = true)]
     which: Letter,
-    /// Allocators, comma-separated or repeated: NAME, or NAME=PATH.so, and then :OPTION=VALUE for each option; the first is the baseline [default: all at hand]
+    /// Allocators, comma-separated or repeated: NAME (system, freestone, or one of `freestone peers list`), or NAME=PATH.so, and then :OPTION=VALUE for each option; the first is the baseline [default: all at hand]
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
     allocators: Vec<String>,
     /// Rounds [default: 9; with --quick 8]

@@ -24,7 +24,7 @@ use std::process::Command;
 /// The options of `freestone leaks`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Another build of Freestone to run under: NAME=PATH
+    /// Another build of Freestone to run under: NAME=PATH; or freestone; and then :OPTION=VALUE for each option
     #[arg(short, long = "allocator", value_name = "NAME=PATH", default_value = "freestone")]
     allocator: String,
     /// Exit with this status if blocks are definitely lost [default: that of the command]

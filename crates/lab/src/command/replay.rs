@@ -26,7 +26,7 @@ use std::time::Duration;
 pub(crate) struct Options {
     /// The trace, which may be compressed with gzip
     trace: PathBuf,
-    /// Allocators, comma-separated or repeated: NAME, or NAME=PATH.so, and then :OPTION=VALUE for each option; the first is the baseline [default: all at hand]
+    /// Allocators, comma-separated or repeated: NAME (system, freestone, or one of `freestone peers list`), or NAME=PATH.so, and then :OPTION=VALUE for each option; the first is the baseline [default: all at hand]
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]")]
     allocators: Vec<String>,
     /// Rounds

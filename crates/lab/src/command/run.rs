@@ -25,7 +25,7 @@ use std::path::PathBuf;
 /// The options of `freestone run`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Another allocator to run under: NAME, or NAME=PATH.so
+    /// Another allocator to run under: NAME (`freestone peers list` has them), or NAME=PATH.so, and then :OPTION=VALUE for each option
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]", default_value = "freestone")]
     allocator: String,
     /// Record resident, live, dirty and committed memory every 50 ms, summed over the command's processes: as CSV in FILE, and as a plot in

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// The options of a run.
 #[derive(clap::Args)]
 pub(super) struct RunOptions {
-    /// Another build of Freestone to run under: NAME=PATH
+    /// Another build of Freestone to run under: NAME=PATH; or freestone; and then :OPTION=VALUE for each option
     #[arg(short, long = "allocator", value_name = "NAME=PATH", default_value = "freestone")]
     allocator: String,
     /// One byte in so many is sampled, on average; 1 samples all that there is room for
