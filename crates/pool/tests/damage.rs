@@ -3,7 +3,8 @@
 
 mod subject;
 
-use freestone_pool::{Error, FixedPool, Shape, SharedPool};
+use core::alloc::Layout;
+use freestone_pool::{Error, Fallback, FixedPool, Shape, SharedPool};
 use std::ptr::NonNull;
 use subject::Memory;
 
@@ -184,4 +185,74 @@ fn a_block_given_back_unchecked_is_not_in_use() {
     assert_eq!((pool.stats().n_used, pool.leaks().count()), (0, 0));
     drop(magazine);
     assert_eq!(pool.check(), Ok(()));
+}
+
+#[test]
+fn a_magazine_that_was_flushed_has_no_block_left() {
+    let memory = Memory::new(SHAPE.shared_region_bytes(), 0xA5);
+    let pool = memory.shared(SHAPE);
+    let mut magazine = pool.magazine();
+    let blocks: Vec<_> = (0..10).map(|_| magazine.allocate().unwrap()).collect();
+    for block in blocks {
+        // SAFETY: given back once.
+        unsafe { magazine.deallocate(block) }.unwrap();
+    }
+    magazine.flush();
+    let mut all: Vec<_> = core::iter::from_fn(|| pool.allocate().ok()).collect();
+    assert_eq!((all.len(), magazine.allocate().is_err()), (COUNT, true), "each block is in one place");
+    drop(magazine);
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), COUNT);
+}
+
+/// A heap that must not be asked to free anything.
+struct Untouched;
+
+// SAFETY: it never returns a block.
+unsafe impl Fallback for Untouched {
+    fn allocate(&self, _layout: Layout) -> Option<NonNull<u8>> {
+        None
+    }
+    fn allocate_zeroed(&self, _layout: Layout) -> Option<NonNull<u8>> {
+        None
+    }
+    unsafe fn deallocate(&self, block: NonNull<u8>, _layout: Layout) -> bool {
+        panic!("{block:?} is the pool's");
+    }
+}
+
+#[test]
+fn the_fallback_gets_no_address_of_the_pool_whatever_is_wrong_with_it() {
+    let memory = Memory::new(SHAPE.shared_region_bytes(), 0xA5);
+    let mut fixed = memory.fixed(SHAPE).with_fallback(Untouched);
+    let block = fixed.allocate().unwrap();
+    // SAFETY: given back once.
+    unsafe { fixed.deallocate(block) }.unwrap();
+    for offset in [0, 8, SHAPE.spacing()] {
+        // SAFETY: refused.
+        assert!(unsafe { fixed.deallocate(block.byte_add(offset)) }.is_err());
+    }
+    let _ = fixed;
+    let shared = memory.shared(SHAPE).with_fallback(Untouched);
+    let block = shared.allocate().unwrap();
+    // SAFETY: given back once.
+    unsafe { shared.deallocate(block) }.unwrap();
+    for offset in [0, 8, SHAPE.spacing()] {
+        // SAFETY: refused.
+        assert!(unsafe { shared.deallocate(block.byte_add(offset)) }.is_err());
+    }
+}
+
+#[test]
+fn a_region_that_is_aligned_less_than_the_blocks_is_refused() {
+    let shape = Shape::aligned(100, 4, 256).unwrap();
+    let memory = Memory::new(shape.shared_region_bytes() + 128, 0);
+    // SAFETY: inside the memory; nothing is written to a refused region.
+    let (start, bytes) = (unsafe { memory.start.byte_add(128) }, shape.shared_region_bytes());
+    let misaligned = Error::RegionMisaligned { address: start.addr().get(), align: 256 };
+    // SAFETY: as above.
+    assert_eq!(unsafe { FixedPool::new_at(shape, start, bytes) }.err(), Some(misaligned));
+    // SAFETY: as above.
+    assert_eq!(unsafe { SharedPool::new_at(shape, start, bytes) }.err(), Some(misaligned));
 }

@@ -232,3 +232,44 @@ fn a_request_for_exactly_the_largest_free_block_succeeds() {
         assert_eq!((grown.heap.check(), grown.heap.stats().free_bytes), (Ok(()), 0));
     }
 }
+
+#[test]
+fn the_old_place_of_a_merged_block_is_inside_the_block_that_has_its_memory_now() {
+    let (mut grown, [first, middle, last]) = filled::<Standard>();
+    for block in [first, middle] {
+        // SAFETY: given back once.
+        unsafe { grown.heap.deallocate(block).unwrap() };
+    }
+    let longer = grown.heap.allocate(208, 16).unwrap();
+    assert_eq!(longer, first, "both together");
+    // SAFETY: refused.
+    let error = refused(&mut grown.heap, |heap| unsafe { heap.deallocate(middle) });
+    assert!(matches!(error, Error::Interior { block, .. } if block == longer.addr().get()), "{error}");
+    for block in [longer, last] {
+        // SAFETY: given back once.
+        unsafe { grown.heap.deallocate(block).unwrap() };
+    }
+}
+
+#[test]
+fn a_size_that_was_written_over_in_front_of_a_block_is_reported_and_not_followed() {
+    let (mut grown, [first, middle, _]) = filled::<Standard>();
+    // SAFETY: given back once.
+    unsafe { grown.heap.deallocate(first).unwrap() };
+    // The last word of the free block, in front of the header of the next.
+    let size = at(first, 96).cast::<usize>();
+    // SAFETY: inside the region, as are the writes below.
+    let right = unsafe { size.read() };
+    for wrong in [0, 8, right - 16, right - 8, right + 16, REGION * 2, 1 << 46, usize::MAX - 15, usize::MAX] {
+        // SAFETY: as above.
+        unsafe { size.write(wrong) };
+        // SAFETY: refused.
+        let error = unsafe { grown.heap.deallocate(middle) };
+        assert!(error.is_err(), "{wrong:#x}");
+    }
+    // SAFETY: as above.
+    unsafe { size.write(right) };
+    assert_eq!(grown.heap.check(), Ok(()), "repaired, and nothing had changed");
+    // SAFETY: given back once.
+    unsafe { grown.heap.deallocate(middle).unwrap() };
+}

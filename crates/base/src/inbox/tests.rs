@@ -42,6 +42,8 @@ fn a_closed_inbox_refuses_until_it_is_opened() {
     assert!(push());
     assert_eq!(inbox.close(), node);
     assert!(!push());
+    // SAFETY: the node was refused, and is ours.
+    assert!(unsafe { &*node }.next.is_null(), "the chain that its owner still has ends");
     assert!(inbox.take().is_null() && inbox.close().is_null());
     inbox.open();
     assert!(push());

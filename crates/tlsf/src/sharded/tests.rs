@@ -63,3 +63,24 @@ fn addresses_in_front_of_and_behind_the_shards_are_foreign_and_too_little_memory
     let (few, _) = memory.0.split_at_mut(4 * 48 - 16);
     assert_eq!(Sharded::<4>::new(few).err(), Some(Error::RegionTooSmall { bytes: 176, least: 4 * 48 }));
 }
+
+#[test]
+fn who_finds_every_shard_locked_waits_for_one() {
+    let mut memory = Memory([MaybeUninit::uninit(); 4096]);
+    let heap = Sharded::<1>::new(&mut memory.0).unwrap();
+    let (is_locked, may_go_on) = (std::sync::Barrier::new(2), std::sync::atomic::AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            heap.each_shard(|_| {
+                is_locked.wait();
+                while !may_go_on.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(core::time::Duration::from_millis(20));
+            });
+        });
+        is_locked.wait();
+        may_go_on.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(heap.allocate(100, 16).is_ok());
+    });
+}

@@ -261,3 +261,47 @@ fn a_lock_that_was_not_taken_for_a_fork_is_left_as_it_is() {
 fn release(lock: &Scripts) {
     lock.release_raw(forker());
 }
+
+#[test]
+fn the_end_of_a_fork_leaves_a_lock_that_the_fork_did_not_take_as_it_is() {
+    let lock = free();
+    lock.release_raw(forker());
+    assert_eq!(state(lock), FREE);
+    core::mem::forget(lock.lock());
+    for held in [HELD, CONTENDED, CONTENDED | WANTED, CONTENDED | STARVED, CONTENDED | WANTED | WAITED_FOR] {
+        lock.word.state.store(held, Ordering::Relaxed);
+        lock.release_raw(forker());
+        assert_eq!((state(lock), wakes()), (held, std::vec![]));
+    }
+}
+
+std::thread_local! {
+    /// Entries less leaves.
+    static ENTERED: Cell<i32> = const { Cell::new(0) };
+}
+
+struct Counted;
+
+impl Parking for Counted {
+    fn wait(_word: &AtomicU32, _expected: u32) {}
+    fn wake_one(_word: &AtomicU32) {}
+    fn enter() {
+        ENTERED.set(ENTERED.get() + 1);
+    }
+    fn leave() {
+        ENTERED.set(ENTERED.get() - 1);
+    }
+}
+
+#[test]
+fn a_thread_that_does_not_get_a_lock_has_not_entered_it() {
+    let lock: Lock<u32, Counted> = Lock::new(7);
+    let guard = lock.try_lock();
+    assert_eq!(ENTERED.get(), 1);
+    assert!(lock.try_lock().is_none());
+    assert_eq!(ENTERED.get(), 1);
+    drop(guard);
+    assert_eq!(ENTERED.get(), 0);
+    drop(lock.lock());
+    assert_eq!(ENTERED.get(), 0);
+}
