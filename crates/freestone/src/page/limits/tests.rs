@@ -212,3 +212,19 @@ fn impossible_sizes_purge_nothing() {
     assert!(!world.shared.pages.is_pressed());
     world.check().unwrap();
 }
+
+#[test]
+fn what_is_allocated_beside_the_pages_counts_against_the_limits() {
+    let world = World::new(4096);
+    world.set(key::LIMIT_HARD, "40m");
+    let (heap, pages) = (world.heap(), &world.shared.pages);
+    pages.add_beside(30 * MIB);
+    assert!(heap.allocate(20 * MIB, 1).start.is_null());
+    let block = heap.allocate(5 * MIB, 1).start;
+    assert!(!block.is_null());
+    pages.sub_beside(30 * MIB);
+    free(heap, block);
+    let block = heap.allocate(20 * MIB, 1).start;
+    assert!(!block.is_null());
+    free(heap, block);
+}

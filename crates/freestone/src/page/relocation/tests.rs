@@ -37,6 +37,9 @@ fn a_block_whose_move_fails_when_its_target_is_unmapped_moves_elsewhere_with_its
             world.check().unwrap();
             [kept, wall].into_iter().for_each(|block| free(heap, block));
             world.check().unwrap();
+            world.end(heap);
+            world.shared.usage.publish_live(1 << 40);
+            assert_eq!(world.shared.usage.peak_live_bytes(), 1 << 40, "nothing counts as live any more");
         }
     }
 }

@@ -276,3 +276,19 @@ proptest! {
         prop_assert!(!seen.iter().any(is_foreign), "{:?}", seen);
     }
 }
+
+#[test]
+fn a_block_that_another_thread_has_handed_over_is_not_freed_again_by_its_owner() {
+    let world = world();
+    let (owner, other) = (world.heap(), world.heap());
+    let blocks = blocks(owner, 100, 10);
+    blocks.iter().for_each(|&block| free(other, block));
+    route::send_all(other);
+    for &block in &blocks {
+        free(owner, block);
+    }
+    let seen: Vec<_> = seen::take().into_iter().map(|(what, address)| (what, address)).collect();
+    let expected: Vec<_> = blocks.iter().map(|block| (Misuse::DoubleFree { block_bytes: 112 }, block.addr())).collect();
+    assert_eq!(seen, expected);
+    world.check().unwrap();
+}

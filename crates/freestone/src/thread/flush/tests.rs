@@ -248,3 +248,23 @@ fn what_a_full_bin_gives_back_counts_as_flushed() {
     assert_eq!(i64::from(heap.bins().flushed(class)), n_freed - heap.bins().len(class));
     world.check().unwrap();
 }
+
+#[test]
+fn blocks_that_were_set_aside_are_flushed_with_the_others() {
+    for ends in [false, true] {
+        let (world, class) = (World::new(4096), class_of(500));
+        let heap = world.heap();
+        let blocks: Vec<_> = (0..20).map(|_| heap.allocate(500, 1).start).collect();
+        blocks.into_iter().for_each(|block| free(heap, block));
+        heap.bins().set_aside(class);
+        assert!(heap.bins().has_aside(class));
+        if ends {
+            world.end(heap);
+        } else {
+            flush(heap, class, 0);
+            assert!(!heap.bins().has_aside(class));
+        }
+        world.check().unwrap();
+        assert_eq!(world.small_span_pages(), 0);
+    }
+}

@@ -13,6 +13,7 @@ use freestone_testkit::ops::SplitMix;
 use std::ptr;
 use std::vec::Vec;
 
+mod again;
 mod meanwhile;
 
 /// Looks through the inboxes of all threads, whatever waits in them.

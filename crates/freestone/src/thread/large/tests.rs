@@ -81,3 +81,25 @@ fn a_large_block_that_cannot_grow_in_place_moves_without_copying() {
     [moved, wall, again.start].into_iter().for_each(|block| free(heap, block));
     world.check().unwrap();
 }
+
+#[test]
+fn no_cache_of_a_thread_takes_the_run_of_an_explicit_heap() {
+    let world = World::new(4096);
+    let (heap, explicit) = (world.heap(), world.explicit_heap());
+    let size = 200_000;
+    let block = explicit.enter().own().allocate(size, 1).start;
+    for _ in 0..40 {
+        free(heap, heap.allocate(size, 1).start);
+    }
+    assert_ne!(heap.cache().cached_pages(), 0);
+    // The cache has room for a block of this length.
+    let cached = heap.allocate(size, 1).start;
+    assert_eq!(heap.cache().cached_pages(), 0);
+    free(heap, block);
+    assert_eq!(heap.cache().cached_pages(), 0);
+    assert_eq!(explicit.holdings().large_and_limit(&world.shared.pages).0, 0, "the heap has it no more");
+    free(heap, cached);
+    assert_ne!(heap.cache().cached_pages(), 0);
+    world.destroy(explicit);
+    world.check().unwrap();
+}

@@ -137,17 +137,7 @@ fn the_spans_of_an_ended_heap_are_adopted_and_its_late_blocks_are_returned() {
     assert_eq!(world.small_span_pages(), 0);
 }
 
-#[test]
-fn generations_that_wrapped_skip_those_in_use() {
-    let world = World::new(4096);
-    let kept = world.heap();
-    for _ in 0..if cfg!(miri) { 5 } else { 50 } {
-        let heap = world.heap();
-        assert_ne!(heap.generation(), kept.generation());
-        world.end(heap);
-    }
-    world.check().unwrap();
-}
+mod records;
 
 proptest! {
     #![proptest_config(ProptestConfig {

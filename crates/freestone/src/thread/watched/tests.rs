@@ -7,6 +7,7 @@ use crate::size_class::{LAST_CLASS, N_CLASSES, SMALL_MAX, block_bytes, class_of}
 use crate::span::family::Family;
 use crate::span::trailer::{LEAST_BLOCK_BYTES, TRAILER_BYTES};
 use crate::testing::World;
+use crate::thread::drain::drain;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
@@ -17,6 +18,7 @@ use std::vec::Vec;
 
 mod choices;
 mod erasing;
+mod explicit_heaps;
 mod fast_ways;
 mod purged;
 mod reports;

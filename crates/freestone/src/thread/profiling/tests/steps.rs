@@ -307,3 +307,29 @@ fn only_the_heap_of_sampled_blocks_has_sampled_ones() {
     let [sampled, ordinary] = [(); 2].map(|()| allocate(heap, SIZE));
     assert_eq!([sampled, ordinary, of_explicit].map(|block| is_of_samples(&world, heap, block)), [true, false, false]);
 }
+
+/// Memory that moves takes its sample along; where it does not move, each block keeps its own.
+#[test]
+fn a_resized_large_block_has_one_sample_whether_its_memory_moves_or_not() {
+    for refuses in [false, true] {
+        let world = world(1, "off", 7);
+        let heap = world.heap();
+        let mib = 1 << 20;
+        let (block, wall) = (allocate(heap, mib), allocate(heap, mib));
+        let room = allocate(heap, 10 * mib);
+        let since = estimates(&world).1;
+        free(heap, room);
+        world.shared.pages.purge();
+        if refuses {
+            world.set(crate::config::key::SANDBOX, "on");
+        }
+        let moved = reallocate(heap, block, 3 * mib);
+        assert_ne!(moved, block);
+        let (live, since_now) = estimates(&world);
+        assert!(live >= (4 * mib) as f64, "{live} bytes are live, refuses: {refuses}");
+        let new = since_now - since;
+        assert!((3 * mib..5 * mib).contains(&(new as usize)), "{new} bytes were allocated, refuses: {refuses}");
+        [moved, wall].into_iter().for_each(|block| free(heap, block));
+        assert_eq!(estimates(&world).0, 0.0, "refuses: {refuses}");
+    }
+}
