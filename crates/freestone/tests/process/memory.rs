@@ -179,3 +179,59 @@ fn the_listener_is_called_for_a_block_that_cannot_grow_and_not_for_a_wrong_point
         });
     }
 }
+
+/// Of the sizes between, bins have blocks that are aligned to 16 only.
+#[test]
+fn a_block_that_is_resized_keeps_its_alignment_and_its_contents() {
+    alone(&[("BACKGROUND", "off")], || {
+        let sizes = [24, 200, 40, 72, 136, 1000, 3000, 20_000, 100, 300_000, 65];
+        for align in [1, 16, 32, 64, 256, 4096] {
+            let layout = |size| Layout::from_size_align(size, align).expect("a layout");
+            // What the bins have before: an odd number, so that the next one of them is not aligned to more by chance.
+            let blocks: Vec<_> = sizes.iter().flat_map(|&size| [size; 9]).map(|size| vec![7_u8; size]).collect();
+            drop(blocks);
+            // SAFETY: the layout has bytes.
+            let mut block = unsafe { ALLOCATOR.alloc(layout(sizes[0])) };
+            for pair in sizes.windows(2) {
+                // SAFETY: the block has as many bytes.
+                unsafe { block.write_bytes(pair[1] as u8, pair[0]) };
+                // SAFETY: the block was allocated for this layout, and only the new one is used.
+                block = unsafe { ALLOCATOR.realloc(block, layout(pair[0]), pair[1]) };
+                assert_eq!(block.addr() % align, 0, "{pair:?} bytes, aligned to {align}");
+                // SAFETY: the block has as many bytes, which were written.
+                let kept = unsafe { std::slice::from_raw_parts(block, pair[0].min(pair[1])) };
+                assert!(kept.iter().all(|&byte| byte == pair[1] as u8), "{pair:?} bytes, aligned to {align}");
+            }
+            // SAFETY: the block was last resized to this layout.
+            unsafe { ALLOCATOR.dealloc(block, layout(sizes[sizes.len() - 1])) };
+        }
+    });
+}
+
+#[test]
+fn the_listener_is_called_where_a_resized_block_or_one_of_an_explicit_heap_passes_the_soft_limit() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    unsafe extern "C" fn count(_in_use_bytes: usize, _argument: *mut c_void) {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+    }
+    alone(&[("LIMIT", "16m"), ("BACKGROUND", "off")], || {
+        // SAFETY: any thread may call the function with any argument.
+        unsafe { ALLOCATOR.on_pressure(Some(count), ptr::null_mut()) };
+        let block = door::allocate(12 * MIB);
+        assert_eq!(CALLS.load(Ordering::Relaxed), 0);
+        // SAFETY: the block is live, and only the new one is used.
+        let block = unsafe { door::reallocate(block, 20 * MIB, 1) };
+        assert!(!block.is_null());
+        assert_eq!(CALLS.load(Ordering::Relaxed), 1);
+        // SAFETY: the block is live, and not used again.
+        unsafe { door::free(block) };
+        ALLOCATOR.purge();
+        // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+        let heap = unsafe { freestone::Heap::new() }.expect("memory for a heap");
+        let layout = Layout::from_size_align(12 * MIB, 1).expect("a layout");
+        assert!(heap.allocate(layout).is_some());
+        assert_eq!(CALLS.load(Ordering::Relaxed), 1);
+        assert!(heap.allocate(layout).is_some());
+        assert_eq!(CALLS.load(Ordering::Relaxed), 2);
+    });
+}

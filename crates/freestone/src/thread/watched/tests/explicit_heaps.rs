@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::Harden;
-use crate::testing::{fill, is_filled, reallocate, span_of};
+use crate::testing::{fill, free_as, is_filled, reallocate, span_of};
 use crate::thread::explicit::ExplicitHeap;
 
 /// An explicit heap at the level `checks`.
@@ -76,6 +76,7 @@ fn a_block_of_a_deleted_heap_is_not_taken_for_one_of_the_heap_that_has_its_memor
     let world = World::new(4096).ignoring_misuse();
     let deleted = checked(&world);
     let blocks: Vec<_> = (0..2000).map(|_| deleted.enter().own().allocate(100, 1).start).collect();
+    blocks.iter().for_each(|&block| fill(block, 9, 100));
     world.destroy(deleted);
     let explicit = checked(&world);
     let block = explicit.enter().own().allocate(100, 1).start;
@@ -85,9 +86,11 @@ fn a_block_of_a_deleted_heap_is_not_taken_for_one_of_the_heap_that_has_its_memor
     let stale: Vec<_> = stale.copied().collect();
     assert!(stale.len() > 100, "the same memory");
     let out = span.n_out.get();
-    for block in stale {
-        free(explicit.enter().own(), block);
-        assert_eq!(crimes(), [Misuse::Foreign]);
+    for claim in [Claim::of(Family::C), Claim::NOTHING] {
+        for &block in &stale {
+            free_as(explicit.enter().own(), block, claim);
+            assert_eq!(crimes(), [Misuse::Foreign]);
+        }
     }
     assert_eq!(span.n_out.get(), out);
     free(explicit.enter().own(), block);
