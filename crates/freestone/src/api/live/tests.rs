@@ -1,7 +1,9 @@
 #![allow(unsafe_code)]
 
 use super::*;
+#[cfg(target_os = "linux")]
 use freestone_base::lock::Forker;
+#[cfg(target_os = "linux")]
 use std::boxed::Box;
 use std::format;
 use std::string::{String, ToString};
@@ -62,6 +64,7 @@ fn a_page_at_the_default_path_comes_an_interval_later_and_in_a_sandbox_there_is_
 }
 
 /// As if the process had ended between a thread's look at the page and its call.
+#[cfg(target_os = "linux")]
 #[test]
 #[cfg_attr(miri, ignore = "asks the kernel")]
 fn a_thread_that_comes_after_the_end_leaves_no_file() {
@@ -82,6 +85,7 @@ fn a_thread_that_comes_after_the_end_leaves_no_file() {
 }
 
 /// As on a busy machine, or one with a slow disk. Were the 30 ms counted, the next state would be due 1.5 s later.
+#[cfg(target_os = "linux")]
 #[test]
 #[cfg_attr(miri, ignore = "asks the kernel")]
 fn a_state_that_had_to_wait_is_followed_by_the_next_as_soon_as_any_other() {

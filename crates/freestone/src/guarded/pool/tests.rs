@@ -196,8 +196,8 @@ fn a_fork_holds_the_lock_from_before_until_after() {
     assert!(pool.vacant.try_lock().is_some());
 }
 
+#[cfg(target_os = "linux")]
 #[test]
-#[cfg_attr(not(target_os = "linux"), ignore = "asks the kernel what can be read")]
 #[cfg_attr(miri, ignore = "asks the kernel what can be read")]
 fn the_pages_of_a_block_can_be_read_while_it_is_live_and_no_others() {
     let (pool, page) = (GuardedPool::new(), process::os_page_bytes());
