@@ -351,7 +351,7 @@ pub(crate) mod readable {
     }
 }
 
-/// Keeping the object that contains the allocator loaded: programs have to.
+/// Keeping the object that contains the allocator loaded: programs have to, but for Windows, where the callback of `windows/exit_hook.rs` does.
 pub mod pin {
     /// Nothing.
     pub fn pin() {}

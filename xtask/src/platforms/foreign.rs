@@ -51,14 +51,23 @@ pub(crate) const RUNNERS: [Runner; 2] = [
         packages: "nodejs",
         extension: ".wasm",
         // Those that start no thread.
-        tests: &["--features", "allocator-api2,allocator-api2-02", "--test", "allocator", "--test", "door"],
+        tests: &[
+            "--features",
+            "allocator-api2,allocator-api2-02",
+            "--test",
+            "allocator",
+            "--test",
+            "door",
+            "--test",
+            "one_memory",
+        ],
     },
     Runner {
         target: "x86_64-pc-windows-gnu",
         tools: &["wine", "x86_64-w64-mingw32-gcc"],
         packages: "wine64 wine gcc-mingw-w64-x86-64",
         extension: ".exe",
-        tests: &["--lib", "--test", "threads", "--test", "explicit_heaps", "--test", "door"],
+        tests: &["--lib", "--test", "threads", "--test", "explicit_heaps", "--test", "door", "--test", "plugin"],
     },
 ];
 
@@ -121,6 +130,9 @@ impl Runner {
     pub(crate) fn test(&self) -> Result<()> {
         println!("== {}", self.target);
         self.run_program()?;
+        // A library that a test loads, where one can be loaded.
+        let build = ["build", "--package", "freestone", "--example", "plugin", "--target", self.target];
+        run(&mut cargo_for_platforms(&build))?;
         let mut command = cargo_for_platforms(&["test", "--package", "freestone", "--target", self.target]);
         self.prepare(&mut command)?;
         let variable = format!("CARGO_TARGET_{}_RUNNER", self.target.to_uppercase().replace('-', "_"));
