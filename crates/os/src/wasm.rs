@@ -26,9 +26,11 @@ use freestone_base::sync::{AtomicU32, AtomicUsize, Ordering};
 use freestone_base::units::PAGE_BYTES;
 
 mod host;
+mod lent;
 mod single;
 pub use host::{clock, process};
 pub(crate) use host::{random, write_error};
+pub(crate) use lent::{map, unmap};
 pub use single::ExitHook;
 pub(crate) use single::threads;
 
@@ -148,18 +150,6 @@ unsafe impl Os for Wasm {
         clock::monotonic_us() / 1000
     }
 }
-
-/// Memory of `bytes` that reads as zero, for good.
-pub(crate) fn map(bytes: usize) -> Option<*mut u8> {
-    let pages = wasm32::memory_grow::<0>(bytes.div_ceil(GROWTH_BYTES));
-    (pages != usize::MAX).then(|| address::from_exposed(pages * GROWTH_BYTES))
-}
-
-/// Nothing: memory never shrinks.
-///
-/// # Safety
-/// - None: nothing happens.
-pub(crate) unsafe fn unmap(_at: *mut u8, _bytes: usize) {}
 
 /// The only thread would wait for itself: it goes on.
 pub(crate) fn wait(_word: &AtomicU32, _expected: u32, _ms: Option<u32>) {}
