@@ -5,7 +5,7 @@
 //!
 //! | | macOS, iOS | FreeBSD |
 //! |---|---|---|
-//! | commit | `mmap` at an address as a hint, and unmapped again if it is elsewhere | `mmap` with `MAP_FIXED \| MAP_EXCL` |
+//! | commit | `mmap` at an address as a hint, and unmapped again if it is elsewhere | `mmap` with `MAP_FIXED \| MAP_EXCL`, and as on macOS if that fails |
 //! | purge | `madvise(MADV_FREE_REUSABLE)`: the memory no longer counts for the process, and may keep its contents | `madvise(MADV_FREE)` |
 //! | wait | `__ulock_wait`, `__ulock_wake` | `_umtx_op` |
 //!
@@ -92,11 +92,14 @@ unsafe impl Os for Bsd {
     }
 
     unsafe fn commit(&self, at: *mut u8, bytes: usize, _lazily: bool) -> Result<(), Errno> {
-        let got = match map_at(at, bytes, libc::PROT_READ | libc::PROT_WRITE, EXACTLY) {
-            // With `MAP_EXCL` the kernel says so of a range in which something is mapped.
-            Err(Errno::INVAL) if EXACTLY != 0 => return Err(Errno::EXIST),
-            got => got?,
-        };
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let mut got = map_at(at, bytes, access, EXACTLY);
+        if EXACTLY != 0 && got.is_err() {
+            // With `MAP_EXCL` the kernel has no error of its own for a range in which something is mapped: it says `ENOMEM` of that, too. With the address as a
+            // hint it finds another place then.
+            got = map_at(at, bytes, access, 0);
+        }
+        let got = got?;
         if got == at {
             return Ok(());
         }
