@@ -15,22 +15,23 @@
 //! A Freestone without threads is what WebAssembly has so far: the target features `atomics` and `bulk-memory`, with which threads would share the
 //! memory, are refused.
 //!
+//! Tables, rows and texts lie outside the address range. What was lent for a call and given back is lent again to who asks for the same length; nothing is split
+//! or joined. So of each length there is as much as was lent at once.
+//!
 //! # Safety
-//! Memory that `memory.grow` returned is zero, and nobody else's.
+//! Memory that `memory.grow` returned is zero, and nobody else's. What was given back begins with a record, which no other code accesses until it is lent again.
 
 use crate::{Errno, GuardBy, Os, Prefault};
 use core::arch::wasm32;
 use core::ptr;
-use freestone_base::ptr as address;
-use freestone_base::sync::{AtomicU32, AtomicUsize, Ordering};
+use freestone_base::sync::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use freestone_base::units::PAGE_BYTES;
+use freestone_base::{bytes, ptr as address};
 
 mod host;
-mod lent;
 mod single;
 pub use host::{clock, process};
 pub(crate) use host::{random, write_error};
-pub(crate) use lent::{map, unmap};
 pub use single::ExitHook;
 pub(crate) use single::threads;
 
@@ -149,6 +150,54 @@ unsafe impl Os for Wasm {
     fn now_ms(&self) -> u64 {
         clock::monotonic_us() / 1000
     }
+}
+
+/// At the beginning of what was given back.
+struct Record {
+    next: AtomicPtr<Record>,
+    bytes: usize,
+}
+
+/// What was given back last.
+static GIVEN_BACK: AtomicPtr<Record> = AtomicPtr::new(ptr::null_mut());
+
+/// Memory of `bytes` that reads as zero.
+pub(crate) fn map(bytes: usize) -> Option<*mut u8> {
+    let bytes = bytes.checked_next_multiple_of(GROWTH_BYTES)?;
+    if let Some(at) = take(bytes) {
+        // SAFETY: the memory has so many bytes, and no other code has it.
+        unsafe { bytes::fill(at, 0, bytes) };
+        return Some(at);
+    }
+    let pages = wasm32::memory_grow::<0>(bytes / GROWTH_BYTES);
+    (pages != usize::MAX).then(|| address::from_exposed(pages * GROWTH_BYTES))
+}
+
+/// Takes what was given back of a length.
+fn take(bytes: usize) -> Option<*mut u8> {
+    let mut link = &GIVEN_BACK;
+    loop {
+        let at = link.load(Ordering::Relaxed);
+        // SAFETY: null, or the record of what was given back and is not lent.
+        let record = unsafe { at.as_ref() }?;
+        if record.bytes == bytes {
+            link.store(record.next.load(Ordering::Relaxed), Ordering::Relaxed);
+            return Some(at.cast());
+        }
+        link = &record.next;
+    }
+}
+
+/// Gives back what [`map`] returned.
+///
+/// # Safety
+/// - `map` returned `at` for as many bytes, and no code uses the memory any more.
+pub(crate) unsafe fn unmap(at: *mut u8, bytes: usize) {
+    let next = AtomicPtr::new(GIVEN_BACK.load(Ordering::Relaxed));
+    let record = at.cast::<Record>();
+    // SAFETY: no code uses the memory, which is long enough and aligned to what memory grows by (this function's contract).
+    unsafe { record.write(Record { next, bytes: bytes.next_multiple_of(GROWTH_BYTES) }) };
+    GIVEN_BACK.store(record, Ordering::Relaxed);
 }
 
 /// The only thread would wait for itself: it goes on.
