@@ -3,7 +3,7 @@ use crate::{ALLOCATOR, MIB, alone, await_that};
 use freestone::door;
 use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::{fs, ptr, thread};
 
@@ -207,5 +207,64 @@ fn with_a_live_page_the_details_name_each_threads_heap_by_its_number_and_its_thr
         let numbers: Vec<_> = text.match_indices("{\"heap\":").map(|(at, _)| &text[at..at + 10]).collect();
         assert!(numbers.len() >= 2 && numbers.iter().all(|number| !number.ends_with(":0")), "{numbers:?}");
         assert!(numbers.iter().enumerate().all(|(at, number)| !numbers[..at].contains(number)), "{numbers:?}");
+    });
+}
+
+#[test]
+fn a_child_has_the_listener_called_though_a_thread_of_its_parent_was_in_it() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    static MAY_RETURN: AtomicBool = AtomicBool::new(false);
+    unsafe extern "C" fn wait_the_first_time(_in_use_bytes: usize, _argument: *mut c_void) {
+        if CALLS.fetch_add(1, Ordering::Relaxed) == 0 {
+            while !MAY_RETURN.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        }
+    }
+    alone(&[("LIMIT", "16m"), ("BACKGROUND", "off")], || {
+        // SAFETY: any thread may call the function with any argument.
+        unsafe { ALLOCATOR.on_pressure(Some(wait_the_first_time), ptr::null_mut()) };
+        let presses = thread::spawn(|| door::allocate(20 * MIB).addr());
+        await_that(|| CALLS.load(Ordering::Relaxed) == 1);
+        let status = in_child(|| {
+            assert!(!door::allocate(20 * MIB).is_null());
+            assert_eq!(CALLS.load(Ordering::Relaxed), 2);
+        });
+        MAY_RETURN.store(true, Ordering::Relaxed);
+        assert_eq!(status, 0);
+        assert_ne!(presses.join().expect("the thread allocates"), 0);
+    });
+}
+
+/// Blocks of 1000 bytes, written, of as many bytes as are asked for together.
+fn boxes(bytes: usize) -> Vec<Box<[u8; 1000]>> {
+    (0..bytes / 1000).map(|_| Box::new([7; 1000])).collect()
+}
+
+#[test]
+fn a_purge_counts_what_waits_for_idle_threads_and_takes_what_ended_ones_have_left() {
+    alone(&[("BACKGROUND", "off"), ("DECAY_MS", "1000000")], || {
+        // A thread that is idle.
+        let ((gives, takes), (ends, awaits_end)) = (mpsc::channel(), mpsc::channel::<()>());
+        let idle = thread::spawn(move || {
+            gives.send(boxes(8 * MIB)).expect("the test waits");
+            let _ = awaits_end.recv();
+        });
+        let theirs = takes.recv().expect("the thread sends");
+        ALLOCATOR.purge();
+        drop(theirs);
+        let purged = ALLOCATOR.purge();
+        assert!(purged >= 7 * MIB, "{purged} bytes of 8 MiB of an idle thread");
+        drop(ends);
+        idle.join().expect("the thread ends");
+        // Threads that have ended, and left their heaps to the next.
+        let left = thread::spawn(|| boxes(2 * MIB)).join().expect("the thread ends");
+        ALLOCATOR.purge();
+        let held = ALLOCATOR.stats().committed;
+        drop(thread::spawn(|| boxes(MIB)).join().expect("the thread ends"));
+        drop(left);
+        ALLOCATOR.purge();
+        let now = ALLOCATOR.stats().committed;
+        assert!(now + 2 * MIB as u64 <= held, "{now} bytes are held, and were {held} with 2 MiB more");
     });
 }
