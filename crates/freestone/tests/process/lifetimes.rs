@@ -237,8 +237,8 @@ fn a_child_has_the_listener_called_though_a_thread_of_its_parent_was_in_it() {
 }
 
 /// Blocks of 1000 bytes, written, of as many bytes as are asked for together.
-fn boxes(bytes: usize) -> Vec<Box<[u8; 1000]>> {
-    (0..bytes / 1000).map(|_| Box::new([7; 1000])).collect()
+fn blocks(bytes: usize) -> Vec<Vec<u8>> {
+    (0..bytes / 1000).map(|_| vec![7; 1000]).collect()
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn a_purge_counts_what_waits_for_idle_threads_and_takes_what_ended_ones_have_lef
         // A thread that is idle.
         let ((gives, takes), (ends, awaits_end)) = (mpsc::channel(), mpsc::channel::<()>());
         let idle = thread::spawn(move || {
-            gives.send(boxes(8 * MIB)).expect("the test waits");
+            gives.send(blocks(8 * MIB)).expect("the test waits");
             let _ = awaits_end.recv();
         });
         let theirs = takes.recv().expect("the thread sends");
@@ -258,10 +258,10 @@ fn a_purge_counts_what_waits_for_idle_threads_and_takes_what_ended_ones_have_lef
         drop(ends);
         idle.join().expect("the thread ends");
         // Threads that have ended, and left their heaps to the next.
-        let left = thread::spawn(|| boxes(2 * MIB)).join().expect("the thread ends");
+        let left = thread::spawn(|| blocks(2 * MIB)).join().expect("the thread ends");
         ALLOCATOR.purge();
         let held = ALLOCATOR.stats().committed;
-        drop(thread::spawn(|| boxes(MIB)).join().expect("the thread ends"));
+        drop(thread::spawn(|| blocks(MIB)).join().expect("the thread ends"));
         drop(left);
         ALLOCATOR.purge();
         let now = ALLOCATOR.stats().committed;

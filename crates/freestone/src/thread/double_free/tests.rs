@@ -287,7 +287,7 @@ fn a_block_that_another_thread_has_handed_over_is_not_freed_again_by_its_owner()
     for &block in &blocks {
         free(owner, block);
     }
-    let seen: Vec<_> = seen::take().into_iter().map(|(what, address)| (what, address)).collect();
+    let seen = seen::take();
     let expected: Vec<_> = blocks.iter().map(|block| (Misuse::DoubleFree { block_bytes: 112 }, block.addr())).collect();
     assert_eq!(seen, expected);
     world.check().unwrap();
