@@ -42,7 +42,7 @@ pub(crate) fn tsan() -> Result<()> {
 }
 
 /// Packages whose tests use threads, the targets that contain these tests, and filters: a test runs whose name contains one of them, or all without any.
-const WITH_THREADS: [(&str, &[&str], &[&str]); 7] = [
+const WITH_THREADS: [(&str, &[&str], &[&str]); 8] = [
     ("freestone-base", &["--lib"], &[]),
     (
         "freestone-os",
@@ -51,6 +51,7 @@ const WITH_THREADS: [(&str, &[&str], &[&str]); 7] = [
     ),
     ("freestone-bounded", &["--lib"], &["last_error"]),
     ("freestone-pool", &["--lib", "--test", "threads", "--test", "typed"], &[]),
+    ("freestone-tlsf", &["--lib"], &["sharded"]),
     ("freestone-tlsf", &["--test", "allocator"], &[]),
     (
         "freestone",

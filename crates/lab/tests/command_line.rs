@@ -157,16 +157,7 @@ fn instruction_counts_repeat_exactly() {
             &[
                 &["bench", "random_mixed", "web_server", "-a", "system,freestone", "--count", "--json", "--no-report"]
                     [..],
-                &[
-                    "--rounds",
-                    "1",
-                    "-p",
-                    "random_mixed.ops=1000",
-                    "-p",
-                    "web_server.calls=512",
-                    "-o",
-                    out.to_str().unwrap(),
-                ],
+                &["-p", "random_mixed.ops=1000", "-p", "web_server.calls=512", "-o", out.to_str().unwrap()],
             ]
             .concat(),
         );
