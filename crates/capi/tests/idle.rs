@@ -32,6 +32,11 @@ fn the_memory_of_an_explicit_heap_that_is_not_used_any_more_goes_back() {
 }
 
 #[test]
+fn allocations_that_fail_one_after_another_do_not_each_look_through_what_waits_for_idle_threads() {
+    run(&[Way::Preload], "fails", &[("FREESTONE_BACKGROUND", "off"), ("FREESTONE_HARDEN", "default")]);
+}
+
+#[test]
 fn blocks_stay_as_they_are_while_threads_idle_end_purge_and_fork() {
     for level in ["off", "default"] {
         run(&[Way::Preload], "storm", &[("FREESTONE_DECAY_MS", "1"), ("FREESTONE_HARDEN", level)]);

@@ -89,6 +89,39 @@ static void waits(int purges) {
     }
 }
 
+static long now_us(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000L + now.tv_nsec / 1000;
+}
+
+/* Frees blocks of the first thread, looks through them, and then frees one more before each allocation that fails. */
+static void *fail_one_after_another(void *unused) {
+    for (int i = 0; i < N_BLOCKS; i++) {
+        if (i % 64 != 0) {
+            free(blocks[i].start);
+        }
+    }
+    long began = now_us();
+    freestone_purge();
+    long one_look = now_us() - began;
+    began = now_us();
+    for (int i = 0; i < 200; i++) {
+        free(blocks[i * 64].start);
+        EXPECT(!malloc((size_t)1 << 46));
+    }
+    EXPECT(now_us() - began < 20 * one_look);
+    return unused;
+}
+
+static void fails(void) {
+    uint64_t random = 12345;
+    allocate_all(&random, 1000);
+    pthread_t thread;
+    EXPECT(pthread_create(&thread, NULL, fail_one_after_another, NULL) == 0);
+    EXPECT(pthread_join(thread, NULL) == 0);
+}
+
 /* A block of its thread's on its way to another: each thread fills the places of its own and empties those of the others. */
 static _Atomic(unsigned char *) places[4][4096];
 static atomic_int is_over;
@@ -246,6 +279,8 @@ int main(int argc, char **argv) {
         explicit_heap(0, 1);
     } else if (!strcmp(argv[1], "heap_free")) {
         explicit_heap(1, 0);
+    } else if (!strcmp(argv[1], "fails")) {
+        fails();
     } else if (!strcmp(argv[1], "storm")) {
         storm(argc > 2 ? atoi(argv[2]) : 3);
     } else {

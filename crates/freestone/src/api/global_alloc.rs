@@ -16,6 +16,7 @@ use crate::size_class::{GRANULE_BYTES, class_of_aligned};
 use crate::span::family::Family;
 use crate::stats::{Details, Stats};
 use crate::thread::current;
+use crate::thread::life::succession::Which;
 use crate::thread::watched::request::Claim;
 use core::alloc::{GlobalAlloc, Layout};
 use core::ffi::c_void;
@@ -57,7 +58,7 @@ impl Freestone {
     /// assert!(ALLOCATOR.purge() >= 8 << 20);
     /// ```
     pub fn purge(&self) -> usize {
-        local_heap::purge()
+        local_heap::purge(Which::All)
     }
 
     /// What the allocator holds now.

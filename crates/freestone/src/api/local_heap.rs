@@ -42,9 +42,9 @@ pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, System>) -> R) -> Option<R> {
     }
 }
 
-/// Flushes this thread's caches, ends spare heaps, and gives all dirty memory back to the operating system, and that of blocks that wait for other threads. Returns
-/// the bytes given back.
-pub(super) fn purge() -> usize {
+/// Flushes this thread's caches, ends spare heaps, and gives all dirty memory back to the operating system, and that of blocks that wait for other threads in those
+/// inboxes that `which` says. Returns the bytes given back.
+pub(super) fn purge(which: Which) -> usize {
     let flushed = with_heap(|own| {
         // Another thread may have kept them, which can have no heap.
         PROCESS.freed_early.free_all(own);
@@ -54,9 +54,9 @@ pub(super) fn purge() -> usize {
         return 0;
     }
     // Not with the fallback heap's gate held: a fork takes the registry's lock first.
-    PROCESS.threads.end_spare(&PROCESS.shared, Which::All);
+    PROCESS.threads.end_spare(&PROCESS.shared, which);
     let before = PROCESS.shared.pages.purged_bytes();
-    PROCESS.threads.purge_inboxes(&PROCESS.shared, Which::All, &|| false);
+    PROCESS.threads.purge_inboxes(&PROCESS.shared, which, &|| false);
     let from_inboxes = (PROCESS.shared.pages.purged_bytes() - before) as usize;
     from_inboxes + PROCESS.shared.pages.purge()
 }

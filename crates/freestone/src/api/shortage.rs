@@ -13,6 +13,7 @@
 use crate::api::local_heap;
 use crate::api::process::PROCESS;
 use crate::thread::current;
+use crate::thread::life::succession::Which;
 use freestone_os::{Errno, process};
 
 /// Returns the result of an allocation. If it passed the soft limit or failed, makes room first; if it failed, tries `again` once.
@@ -46,7 +47,8 @@ pub(super) fn make_room() {
         return;
     }
     PROCESS.shared.pages.relieved();
-    local_heap::purge();
+    // One failure after another: what waits for idle threads is not looked through each time.
+    local_heap::purge(Which::Rested);
     notify();
 }
 

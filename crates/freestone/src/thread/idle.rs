@@ -1,5 +1,4 @@
 //! What waits in the inbox of a heap whose thread is idle: its memory goes back to the operating system all the same.
-#![allow(unsafe_code)]
 //!
 //! ```text
 //!  inbox ── take_for_owner ─▶ a bit for each block ─▶ blocks of a span that lie beside each other are a stretch
@@ -17,29 +16,23 @@
 //!
 //! The bitmap is mapped for the call: 1/128 of the address range that has been used, of which only what has blocks takes memory.
 //!
-//! Threads: one at a time, whichever; the heap's own thread may take or close the inbox meanwhile.
+//! Who is to stop, because another thread forks, purges nothing further, and puts what keeps its memory back as stretches.
 //!
-//! # Safety
-//! A block that was taken out of an inbox is free and the taker's, with all of its class's size. A span of which a block is out stays where it is.
+//! Threads: one at a time, whichever; the heap's own thread may take or close the inbox meanwhile.
 
 use crate::misuse::{Misuse, misuse};
 use crate::shared::Shared;
-use crate::size_class::{GRANULE_BYTES, block_bytes};
-use crate::span::free_node::{self, Chain, Marked};
+use crate::size_class::block_bytes;
+use crate::span::free_node::Marked;
 use crate::span::{Generation, View};
 use crate::thread::free_block::{Found, FreeBlock};
 use crate::thread::in_transit::{Handover, InTransit};
 use crate::thread::mailbox::Mailbox;
 use crate::thread::returns::misuse_of;
 use crate::thread::send::{self, Sent};
-use freestone_base::align;
-use freestone_base::inbox::Node;
 use freestone_base::lock::{Forker, Lock};
 use freestone_base::sync::{AtomicBool, Ordering};
-use freestone_os::{Futex, MemoryRange, Os};
-
-/// The stretches that are purged with one call.
-const AT_ONCE: usize = 32;
+use freestone_os::{Futex, Os};
 
 /// The most blocks that are walked over to put others back behind them.
 const WALKED_MOST: u32 = 1 << 24;
@@ -88,7 +81,7 @@ impl<O: Os> Look<'_, O> {
     }
 
     /// Purges what can go of new blocks and those that were looked through before, and hands them over. Returns the new ones if there are few, or some are not as
-    /// they should be. The bits are all zero.
+    /// they should be; stretches of both that keep their memory if this is to stop. The bits are all zero.
     fn through_blocks(&self, mailbox: &Mailbox, view: &View, new: InTransit, bits: &mut Bits<'_>) -> Option<InTransit> {
         let Some(bytes) = self.collect(&new, view, bits) else { return Some(new) };
         if bytes < self.bytes_least {
@@ -101,50 +94,48 @@ impl<O: Os> Look<'_, O> {
             }
             return Some(new);
         }
-        let os_page_bytes = self.shared.os().os_page_bytes();
-        let mut purging = Purging { shared: self.shared, ranges: [MemoryRange::EMPTY; AT_ONCE], n: 0 };
-        let (mut chain, key) = (Chain::EMPTY, mailbox.key());
-        for stretch in (Stretches { bits, view, at: 0 }) {
-            let os_pages = stretch.os_pages(os_page_bytes);
-            if os_pages.bytes == 0 {
-                for node in stretch.blocks() {
-                    // SAFETY: the block was handed over, and is this function's.
-                    unsafe { free_node::write_in_transit(node, chain.first, node, key) };
-                    // SAFETY: as above.
-                    unsafe { chain.push(node, key) };
-                }
-                continue;
-            }
-            // SAFETY: as above.
-            unsafe { free_node::mark_stretch(stretch.first, stretch.n) };
-            // SAFETY: as above.
-            unsafe { chain.push(stretch.first, key) };
-            purging.add(os_pages);
-        }
-        purging.purge();
-        // SAFETY: the blocks are linked and marked, and this function's to give.
-        if let Err(refused) = mailbox.looked_through().push(unsafe { Handover::new(chain, key) }) {
-            self.send(view, refused);
-        }
-        None
+        self.hand_over(mailbox, view, bits)
     }
 
-    /// Sets the bits of blocks. Returns the bytes of those that are no part of a stretch; `None` if a block is not as it should be, or this is
-    /// to stop.
+    /// Hands over the blocks whose bits are set, those beside each other as stretches, and purges what can go until this is to stop. Returns the stretches that
+    /// keep their memory then.
+    fn hand_over(&self, mailbox: &Mailbox, view: &View, bits: &Bits<'_>) -> Option<InTransit> {
+        let (os_page_bytes, key) = (self.shared.os().os_page_bytes(), mailbox.key());
+        let mut purging = Purging::of(self.shared);
+        let (mut done, mut left, mut is_to_stop) = (Linking::with(key), Linking::with(key), false);
+        for stretch in Stretches::of(bits, view) {
+            is_to_stop |= self.is_to_stop();
+            let os_pages = stretch.os_pages(os_page_bytes);
+            if os_pages.bytes == 0 {
+                done.add_each(&stretch);
+            } else if is_to_stop {
+                left.add(&stretch);
+            } else {
+                done.add(&stretch);
+                purging.add(os_pages);
+            }
+        }
+        purging.purge();
+        if let Some(Err(refused)) = done.finish().map(|done| mailbox.looked_through().push(done)) {
+            self.send(view, refused);
+        }
+        left.finish().map(Handover::into_blocks)
+    }
+
+    /// Sets the bits of blocks. Returns their bytes; `None` if a block is not as it should be, or this is to stop.
     fn collect(&self, blocks: &InTransit, view: &View, bits: &mut Bits<'_>) -> Option<usize> {
         let (mut n, mut bytes) = (0_u32, 0);
         let last = blocks.last(view, |node, class, marked| {
             let block = block_bytes(class);
             n = n.wrapping_add(1);
-            let is_new = match marked {
-                Marked::InTransit => {
-                    bytes += block;
-                    bits.set(node.addr())
-                }
-                Marked::Stretch(len) => (0..len as usize).all(|index| bits.set(node.addr() + index * block)),
+            let len = match marked {
+                Marked::InTransit => 1,
+                Marked::Stretch(len) => len as usize,
                 // Its thread finds out whether it was free before.
-                _ => false,
+                _ => return false,
             };
+            bytes += len * block;
+            let is_new = (0..len).all(|index| bits.set(node.addr() + index * block));
             // A block whose bit is set is there twice: it was freed twice.
             is_new && (n % ASKED_EVERY != 0 || !self.is_to_stop())
         });
@@ -253,92 +244,10 @@ impl Looking {
     }
 }
 
-/// Stretches that are purged together.
-struct Purging<'a, O: Os> {
-    shared: &'a Shared<O>,
-    ranges: [MemoryRange; AT_ONCE],
-    n: usize,
-}
-
-impl<O: Os> Purging<'_, O> {
-    /// Adds OS pages of which nothing is needed.
-    fn add(&mut self, range: MemoryRange) {
-        if self.n == self.ranges.len() {
-            self.purge();
-        }
-        if let Some(place) = self.ranges.get_mut(self.n) {
-            *place = range;
-            self.n += 1;
-        }
-    }
-
-    /// Purges what was added.
-    fn purge(&mut self) {
-        // SAFETY: the ranges are whole OS pages inside blocks that were taken out of an inbox, beside the words that are needed.
-        unsafe { self.shared.pages.purge_blocks(self.ranges.get(..self.n).unwrap_or_default()) };
-        self.n = 0;
-    }
-}
-
-/// Blocks of one span that lie beside each other.
-struct BesideEachOther {
-    first: *mut Node,
-    n: u32,
-    block: usize,
-}
-
-impl BesideEachOther {
-    /// The whole OS pages in it, but for those with the words of its first block.
-    fn os_pages(&self, os_page_bytes: usize) -> MemoryRange {
-        let start = self.first.addr();
-        let from = align::up(start + GRANULE_BYTES, os_page_bytes);
-        let to = align::down(start + self.n as usize * self.block, os_page_bytes);
-        let bytes = to.saturating_sub(from);
-        MemoryRange { start: self.first.cast::<u8>().wrapping_add(from - start), bytes }
-    }
-
-    /// Each block.
-    fn blocks(&self) -> impl Iterator<Item = *mut Node> {
-        let (first, block) = (self.first, self.block);
-        (0..self.n as usize).map(move |index| first.wrapping_byte_add(index * block))
-    }
-}
-
-/// The blocks whose bits are set, in the order of their addresses, each with those beside it.
-struct Stretches<'a> {
-    bits: &'a Bits<'a>,
-    view: &'a View,
-    /// The granule from which on they are looked for.
-    at: usize,
-}
-
-impl Iterator for Stretches<'_> {
-    type Item = BesideEachOther;
-
-    fn next(&mut self) -> Option<BesideEachOther> {
-        let granule = self.bits.next(self.at)?;
-        let layout = self.bits.layout();
-        let first = layout.base.wrapping_add(granule * GRANULE_BYTES).cast::<Node>();
-        let (page, entry) = self.view.page_of_block(first.addr())?;
-        let block = block_bytes(entry.class()?);
-        // SAFETY: a block that starts in the page is out, so the page is in a small span, whose records all have the first page right.
-        let first_page = |page| unsafe { &*layout.record(page) }.first_page();
-        let span = first_page(page);
-        let (mut n, mut end, mut last_page) = (1, first.addr() + block, page);
-        while self.bits.is_set(end) {
-            let Some((page, _)) = self.view.page_of_block(end) else { break };
-            if page != last_page && first_page(page) != span {
-                break;
-            }
-            (n, end, last_page) = (n + 1, end + block, page);
-        }
-        self.at = (end - layout.base.addr()) / GRANULE_BYTES;
-        Some(BesideEachOther { first, n, block })
-    }
-}
-
 mod bits;
+mod stretches;
 use bits::Bits;
+use stretches::{Linking, Purging, Stretches};
 
 #[cfg(test)]
 mod tests;

@@ -206,6 +206,11 @@ impl Handover {
     pub(crate) unsafe fn new(chain: Chain, key: LinkKey) -> Self {
         Self { chain, key }
     }
+
+    /// The blocks, as they come out of an inbox.
+    pub(crate) fn into_blocks(self) -> InTransit {
+        InTransit::new(self.chain.first, self.key)
+    }
 }
 
 mod inbox;

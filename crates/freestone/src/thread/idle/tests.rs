@@ -2,11 +2,14 @@
 use super::*;
 use crate::config::key;
 use crate::size_class::{N_CLASSES, class_of};
+use crate::span::free_node;
 use crate::testing::{World, fill, free, is_filled, span_of};
 use crate::thread::drain::drain;
 use crate::thread::heap::own::Own;
+use crate::thread::idle::stretches::BesideEachOther;
 use crate::thread::life::succession::Which;
 use crate::thread::route;
+use freestone_base::inbox::Node;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::SplitMix;
 

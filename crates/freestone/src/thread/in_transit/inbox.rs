@@ -30,12 +30,9 @@ impl BlockInbox {
     /// # Errors
     /// The blocks, if the inbox is closed.
     pub(crate) fn push(&self, handover: Handover) -> Result<(), InTransit> {
-        let Handover { chain, key } = handover;
+        let Handover { chain, key } = &handover;
         // SAFETY: the chain is linked from first to last, and was the value's to give.
-        if unsafe { self.0.push(chain.first, chain.last, key) } {
-            return Ok(());
-        }
-        Err(InTransit::new(chain.first, key))
+        if unsafe { self.0.push(chain.first, chain.last, *key) } { Ok(()) } else { Err(handover.into_blocks()) }
     }
 
     /// Adds one block. `is_suspect`: it was marked when the program freed it, and the owner finds out whether it was free.

@@ -13,11 +13,10 @@ use freestone_os::Os;
 const BYTES_LEAST: usize = 256 << 10;
 
 impl<O: Os + 'static> Threads<O> {
-    /// Gives back the memory of blocks that wait in inboxes: of heaps that have taken none for the decay time, or of all. Stops early when another thread forks, or
-    /// `is_ending` says so. Returns whether some may wait.
+    /// Gives back the memory of blocks that wait in those inboxes that `which` says. Stops early when another thread forks, or `is_ending` says so. Returns whether some may wait.
     pub(crate) fn purge_inboxes(&self, shared: &Shared<O>, which: Which, is_ending: &dyn Fn() -> bool) -> bool {
         let (decay_ms, bytes_least) = match (which, shared.settings().decay_ms()) {
-            (Which::All, _) => (0, 0),
+            (Which::Rested | Which::All, _) => (0, 0),
             (Which::Expired, Some(decay_ms)) => (decay_ms, BYTES_LEAST),
             (Which::Expired, None) => return false,
         };
@@ -51,7 +50,7 @@ impl<O: Os + 'static> Threads<O> {
             let mailbox = gated.heap().mailbox();
             let waiting = mailbox.idle().look(mailbox.inbox().newest(), now_ms, decay_ms);
             may_wait |= waiting != Waiting::None;
-            if waiting == Waiting::Long || which == Which::All {
+            if waiting == Waiting::Long || which != Which::Expired {
                 if let Some(entered) = gated.try_enter_with(holdings) {
                     upkeep::flush_all(entered.own());
                 }

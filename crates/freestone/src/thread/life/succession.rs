@@ -16,11 +16,13 @@ use crate::thread::{large, route};
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
-/// Which spare heaps are to end.
+/// Which spare heaps are to end, and which inboxes are to be looked through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// Those that have been spare for the decay time.
+    /// Heaps that have been spare, and inboxes from which nothing was taken, for the decay time.
     Expired,
+    /// All heaps, and inboxes that have been left alone long enough since they were last looked through.
+    Rested,
     /// All.
     All,
 }
@@ -80,11 +82,11 @@ impl<O: Os + 'static> Threads<O> {
     pub(crate) fn end_spare(&self, shared: &Shared<O>, which: Which) {
         let decay_ms = match which {
             Which::Expired => shared.settings().decay_ms(),
-            Which::All => Some(0),
+            Which::Rested | Which::All => Some(0),
         };
         let (Some(decay_ms), now_ms) = (decay_ms, shared.os().now_ms()) else { return };
         loop {
-            let registry = if which == Which::All { Some(self.registry.lock()) } else { self.registry.try_lock() };
+            let registry = if which == Which::Expired { self.registry.try_lock() } else { Some(self.registry.lock()) };
             let Some(mut registry) = registry else { return };
             let heap = self.take_out(&mut registry, |spare| spare.take_expired(now_ms, decay_ms));
             drop(registry);

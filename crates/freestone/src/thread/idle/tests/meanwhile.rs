@@ -115,3 +115,71 @@ fn the_thread_may_take_what_has_come_meanwhile() {
         end(world, [owner, other]);
     }
 }
+
+#[test]
+fn who_is_to_stop_purges_no_further_stretch_and_what_keeps_its_memory_is_looked_through_next() {
+    let (world, owner, other) = two(4096, "default");
+    world.set(key::DECAY_MS, "10");
+    let blocks = filled(owner, 900, 20_000, 7);
+    // 300 stretches of two blocks.
+    let (kept, freed): (Vec<_>, Vec<_>) = blocks.iter().enumerate().partition(|(at, _)| at % 3 == 0);
+    free_all(other, &freed.into_iter().map(|(_, block)| *block).collect::<Vec<_>>());
+    let (before, n_asked) = (purged_bytes(world), Cell::new(0));
+    look_while(world, owner, 0, || n_asked.replace(n_asked.get() + 1) >= 100);
+    let purged = purged_bytes(world) - before;
+    let each = (40_000 - 2 * 4096) as u64;
+    assert!((50 * each..150 * 40_960).contains(&purged), "{purged} bytes");
+    let mailbox = owner.heap().mailbox();
+    assert!(mailbox.inbox().newest() != 0 && mailbox.looked_through().newest() != 0);
+    assert!(n_asked.get() >= 300, "stretches that keep their memory are many");
+    world.check().unwrap();
+    let expired = || world.threads.purge_inboxes(&world.shared, Which::Expired, &|| false);
+    world.os().advance_ms(20);
+    assert!(expired(), "they may wait");
+    world.os().advance_ms(10);
+    assert!(!expired());
+    assert!(purged_bytes(world) - before >= 300 * each);
+    assert_eq!(mailbox.inbox().newest(), 0);
+    let kept: Vec<_> = kept.into_iter().map(|(_, block)| *block).collect();
+    assert!(kept.iter().all(|&block| is_filled(block, 7, 20_000)));
+    free_all(other, &kept);
+    end(world, [owner, other]);
+}
+
+#[test]
+fn its_thread_takes_back_stretches_of_which_some_keep_their_memory() {
+    for n_purged in [0, 1, 40] {
+        let (world, owner, other) = two(4096, "default");
+        let blocks = filled(owner, 2000, 3000, 7);
+        let freed: Vec<_> = (0..2000).filter(|at| at % 50 != 0).map(|at| blocks[at]).collect();
+        free_all(other, &freed);
+        let n_asked = Cell::new(0);
+        look_while(world, owner, 0, || {
+            n_asked.replace(n_asked.get() + 1) >= freed.len() as u32 / ASKED_EVERY + n_purged
+        });
+        assert_ne!(owner.heap().mailbox().inbox().newest(), 0);
+        drain(owner);
+        world.check().unwrap();
+        free_all(other, &(0..2000).step_by(50).map(|at| blocks[at]).collect::<Vec<_>>());
+        end(world, [owner, other]);
+    }
+}
+
+#[test]
+fn an_inbox_that_was_looked_through_just_now_rests_while_allocations_fail_one_after_another() {
+    let (world, owner, other, left) = with_many_waiting();
+    let purge = |which| {
+        let before = purged_bytes(world);
+        world.threads.purge_inboxes(&world.shared, which, &|| false);
+        purged_bytes(world) > before
+    };
+    assert!(purge(Which::Rested), "it was never looked through");
+    free_all(other, &left[..500]);
+    assert!(!purge(Which::Rested));
+    assert_ne!(owner.heap().mailbox().inbox().newest(), 0);
+    world.os().advance_ms(20);
+    assert!(purge(Which::Rested));
+    free_all(other, &left[500..]);
+    assert!(purge(Which::All), "who asks for all does not wait");
+    end(world, [owner, other]);
+}
