@@ -16,7 +16,7 @@ mod examples;
 mod figures;
 mod index;
 mod journey;
-mod links;
+pub(crate) mod links;
 mod names;
 mod prose;
 mod shared;

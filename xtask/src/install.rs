@@ -32,8 +32,17 @@ const SHELLS: [(&str, &str); 3] = [
     ("zsh", "share/zsh/site-functions/_freestone"),
 ];
 
-/// The files at the top of the workspace that belong to the documents.
-const PAGES: [&str; 5] = ["README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE-APACHE", "LICENSE-MIT"];
+/// The files beside `docs` that belong to the documents.
+const PAGES: [&str; 8] = [
+    "README.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "go/README.md",
+    "go/CHANGELOG.md",
+    "go/bench/README.md",
+];
 
 /// Where and how to install.
 #[derive(clap::Args)]
@@ -206,6 +215,19 @@ pub(crate) fn files_below(folder: &Path) -> Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claims::links;
+    use crate::samples::Sample;
+
+    #[test]
+    fn no_link_of_an_installed_document_leads_to_a_file_that_is_not_installed() {
+        let sample = Sample::new(&[("a", "")]);
+        let tree = Tree { top: sample.folder().to_owned(), prefix: "/usr".to_owned(), strip: false };
+        install_documents(&tree).unwrap();
+        let top = sample.folder().join("share/doc/freestone");
+        let files = files_below(&top).unwrap();
+        assert_eq!(links::complaints(&top, &files).unwrap(), Vec::<String>::new());
+        assert!(files.iter().filter(|file| file.ends_with(".md")).count() > 50);
+    }
 
     #[test]
     fn a_template_names_prefix_and_version() {

@@ -31,6 +31,9 @@ fn a_command_line_that_measures_nothing_is_refused() {
     refuses(&["bench", "tiny_hot", "-a", "system", "--rounds", "0"], &["invalid value '0'", "--rounds"]);
     refuses(&["compare", "-a", "system", "--rounds", "0", "--", "true"], &["invalid value '0'", "--rounds"]);
     refuses(&["bench", "tiny_hot", "-a", "system", "--timeout", "0"], &["invalid value '0'", "--timeout"]);
+    for command in ["run", "record", "leaks", "profile"] {
+        refuses(&[command, "-a", "freestone,system", "--", "true"], &["'freestone,system'", "one allocator"]);
+    }
     let endless = [
         "bench",
         "idle_after_burst",

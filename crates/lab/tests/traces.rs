@@ -6,6 +6,7 @@ use harness::{command, figures, file, freestone, holds, names_beside, printed, p
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -103,6 +104,19 @@ fn a_stripped_trace_has_the_same_figures_and_a_plot_is_a_picture() {
     succeeded(&freestone(&["trace", trace, "--strip", &stripped, "--plot", &plot]));
     assert_eq!(figures(trace)["figures"], figures(&stripped)["figures"]);
     holds(&fs::read_to_string(&plot).expect("a plot"), &["<svg", "Live memory of sqlite3"]);
+}
+
+#[test]
+fn the_files_of_a_trace_are_there_also_if_nobody_reads_the_output() {
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/traces/sqlite.trace.gz");
+    let files = [file("unread.trace"), file("unread.svg")];
+    let mut process = command(&["trace", trace, "--strip", &files[0], "--plot", &files[1]])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    drop(process.stdout.take());
+    assert_eq!(process.wait().expect("it ends").signal(), Some(libc::SIGPIPE));
+    assert!(files.iter().all(|file| fs::metadata(file).is_ok_and(|file| file.len() > 1000)));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// Links of the documents among `files` that lead nowhere, or to another decision than their text says.
-pub(super) fn complaints(root: &Path, files: &[String]) -> Result<Vec<String>> {
+pub(crate) fn complaints(root: &Path, files: &[String]) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for file in files.iter().filter(|file| file.ends_with(".md")) {
         let text = fs::read_to_string(root.join(file))?;

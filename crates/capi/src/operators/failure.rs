@@ -88,7 +88,7 @@ fn throw_bad_alloc() -> ! {
         // SAFETY: the function may be called at any time; the frames of this library let the exception through.
         Some(throw) => unsafe { throw() },
         None => freestone_os::fatal(format_args!(
-            "operator new: out of memory, and no C++ runtime is there to throw std::bad_alloc"
+            "operator new: out of memory, and no C++ runtime was found that throws std::bad_alloc"
         )),
     }
 }

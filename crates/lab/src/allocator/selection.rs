@@ -36,6 +36,17 @@ pub(crate) fn select(wanted: &[String]) -> Result<Selection> {
     Ok(Selection { allocators, missing: Vec::new() })
 }
 
+/// Finds the one allocator that `wanted` names, as [`select`] does.
+///
+/// # Errors
+/// As of [`select`]; or there is more than one.
+pub(crate) fn select_one(wanted: &str) -> Result<Allocator> {
+    if wanted.contains(',') {
+        bail!("'{wanted}': this takes one allocator; `freestone compare` runs a command under several");
+    }
+    one(wanted.trim())
+}
+
 /// Why the C library's allocator is refused for `what`: "leaks are found", for example.
 pub(crate) fn only_freestone(what: &str) -> String {
     format!("{what} by Freestone itself, so the command has to run under Freestone: --allocator NAME=PATH")

@@ -146,8 +146,7 @@ fn report(options: &Options, examined: &[Examined], exit: Option<i32>) -> Result
 
 /// The command, with the library and its options in its environment.
 fn prepare(options: &Options, program: &OsString, path: &Path) -> Result<Command> {
-    let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
-    let allocator = selection.allocators.remove(0);
+    let allocator = selection::select_one(&options.allocator)?;
     let Some(library) = allocator.library.clone() else {
         bail!("{}", selection::only_freestone("leaks are found"));
     };

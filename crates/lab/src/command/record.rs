@@ -31,7 +31,7 @@ const MOST_SUMMARIES: usize = 4;
 pub(crate) struct Options {
     /// The trace to write; those of other processes get the process's number after the name
     #[arg(short, long, value_name = "TRACE", default_value = "freestone.trace")]
-    output: PathBuf,
+    out: PathBuf,
     /// The library that records: freestone, or NAME=PATH.so, with options behind it
     #[arg(short, long = "allocator", value_name = "NAME[=PATH]", default_value = "freestone")]
     allocator: String,
@@ -57,11 +57,11 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
     if let Some(obstacle) = preloading::obstacle(&path) {
         bail!("{} cannot be recorded: {obstacle}", path.display());
     }
-    let mut allocator = selection::select(std::slice::from_ref(&options.allocator))?.allocators.remove(0);
+    let mut allocator = selection::select_one(&options.allocator)?;
     if allocator.library.is_none() {
         bail!("{}", selection::only_freestone("calls are recorded"));
     }
-    let output = std::path::absolute(&options.output).context("the working directory is not known")?;
+    let output = std::path::absolute(&options.out).context("the working directory is not known")?;
     if output.to_str().is_none() {
         bail!("{} is not UTF-8; choose another file: -o FILE", output.display());
     }
@@ -111,8 +111,7 @@ fn conclude(options: &Options, folder: &RunFolder, output: &Path) -> Result<()> 
 }
 
 fn strip_file(path: &Path) -> Result<()> {
-    let mut recording = Recording::open(path)?;
-    recording.strip();
+    let recording = Recording::open(path)?;
     fs::write(path, strip::encode(&recording)).with_context(|| format!("{} cannot be written", path.display()))
 }
 

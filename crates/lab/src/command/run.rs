@@ -59,8 +59,7 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         return write_summary(options, &summary).map(|()| 0);
     };
     let path = command_file::find(program)?;
-    let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
-    let mut allocator = selection.allocators.remove(0);
+    let mut allocator = selection::select_one(&options.allocator)?;
     interrupt::keep_for_the_command();
     let file = ScratchFile::new("report")?;
     allocator.environment.push((exit_report::VARIABLE.into(), file.path().into()));

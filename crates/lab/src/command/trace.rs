@@ -35,7 +35,7 @@ pub(crate) struct Options {
 /// # Errors
 /// It cannot be read, or a file cannot be written.
 pub(crate) fn main(options: &Options) -> Result<()> {
-    let mut recording = Recording::open(&options.trace)?;
+    let recording = Recording::open(&options.trace)?;
     let timeline = Timeline::of(&recording);
     let figures = Analysis::of(&timeline);
     let sites = CallSites::beside(&options.trace).unwrap_or_else(|error| {
@@ -44,6 +44,8 @@ pub(crate) fn main(options: &Options) -> Result<()> {
     });
     let mut doubts = recording.doubts();
     doubts.extend((sites.is_some() && recording.is_forked()).then(|| call_sites::INHERITED.to_owned()));
+    // What reads the output may end before all is printed (`head`), and this process then with it.
+    write_files(options, &recording, &figures)?;
     if options.json {
         let record = json!({
             "command": recording.command,
@@ -69,12 +71,16 @@ pub(crate) fn main(options: &Options) -> Result<()> {
         }
     }
     doubts.iter().for_each(|doubt| eprintln!("warning: {doubt}"));
+    Ok(())
+}
+
+/// Writes the files that were asked for.
+fn write_files(options: &Options, recording: &Recording, figures: &Analysis) -> Result<()> {
     if let Some(file) = &options.plot {
-        write_plot(&recording.program, &figures, file)?;
+        write_plot(&recording.program, figures, file)?;
     }
     if let Some(file) = &options.strip {
-        recording.strip();
-        fs::write(file, strip::encode(&recording)).with_context(|| format!("{} cannot be written", file.display()))?;
+        fs::write(file, strip::encode(recording)).with_context(|| format!("{} cannot be written", file.display()))?;
     }
     Ok(())
 }

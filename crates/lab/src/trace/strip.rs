@@ -8,28 +8,38 @@ use freestone_trace::chunk::{self, Header, UNIT_BYTES};
 use freestone_trace::encoder::EVENT_BYTES_MAX;
 use freestone_trace::{Encoder, Event, What, file};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::Path;
 
 /// Longest chunk that is written.
 const CHUNK_BYTES: usize = 64 << 10;
 
-impl Recording {
-    /// Replaces addresses by numbers, and leaves only the program's name of its command line.
-    pub(crate) fn strip(&mut self) {
-        let name = Path::new(&self.program).file_name().map(|name| name.to_string_lossy().into_owned());
-        self.program = name.unwrap_or_default();
-        self.command.clone_from(&self.program);
-        self.end |= file::end::STRIPPED;
-        // The new file is whole, so it has to say that events are missing.
-        if self.is_cut || !self.damage.is_empty() {
-            self.end |= file::end::CUT_OFF;
-        }
-        self.pid = 0;
-        self.began_ns = 0;
-        let mut numbers = HashMap::new();
-        for event in self.streams.iter_mut().flatten() {
-            renumber(event, &mut numbers);
-        }
+/// The bytes of the trace: with numbers in place of addresses, and only the program's name of its command line.
+pub(crate) fn encode(recording: &Recording) -> Vec<u8> {
+    let name = Path::new(&recording.program).file_name().map(OsStr::to_string_lossy).unwrap_or_default();
+    // The new file is whole, so it has to say that events are missing.
+    let is_cut = recording.is_cut || !recording.damage.is_empty();
+    let end = recording.end | file::end::STRIPPED | if is_cut { file::end::CUT_OFF } else { 0 };
+    let header = file::Header { pid: 0, began_ns: 0, end, command: name.as_bytes(), ..header(recording) };
+    let mut numbers = HashMap::new();
+    let streams = recording.streams.iter().map(|stream| {
+        let mut stream = stream.clone();
+        stream.iter_mut().for_each(|event| renumber(event, &mut numbers));
+        stream
+    });
+    file_of(header, streams)
+}
+
+/// What the trace's header says, but for the command and the length.
+fn header(recording: &Recording) -> file::Header<'static> {
+    file::Header {
+        pid: recording.pid,
+        began_ns: recording.began_ns,
+        end: recording.end,
+        peak_rss: recording.peak_rss,
+        end_us: recording.end_us,
+        len: 0,
+        command: b"",
     }
 }
 
@@ -51,23 +61,13 @@ fn renumber(event: &mut Event, numbers: &mut HashMap<u64, u64>) {
     }
 }
 
-/// The bytes of a trace.
-pub(crate) fn encode(recording: &Recording) -> Vec<u8> {
+/// The bytes of a file with these events.
+fn file_of(header: file::Header<'_>, streams: impl Iterator<Item = Vec<Event>>) -> Vec<u8> {
     let mut bytes = vec![0; file::HEADER_BYTES];
-    for (recorder, stream) in recording.streams.iter().enumerate() {
-        encode_stream(recorder as u32, stream, &mut bytes);
+    for (recorder, stream) in streams.enumerate() {
+        encode_stream(recorder as u32, &stream, &mut bytes);
     }
-    let arguments = recording.command.strip_prefix(&recording.program).unwrap_or_default();
-    let command = recording.program.clone() + &arguments.replace(' ', "\0");
-    let header = file::Header {
-        pid: recording.pid,
-        began_ns: recording.began_ns,
-        end: recording.end,
-        peak_rss: recording.peak_rss,
-        end_us: recording.end_us,
-        len: bytes.len() as u64,
-        command: command.as_bytes(),
-    };
+    let header = file::Header { len: bytes.len() as u64, ..header };
     if let Some(first) = bytes.first_chunk_mut() {
         header.write(first);
     }
@@ -102,22 +102,27 @@ fn encode_stream(recorder: u32, mut events: &[Event], bytes: &mut Vec<u8>) {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::trace::recording::Recording;
+pub(crate) mod tests {
+    use super::*;
     use crate::trace::recording::tests::small;
-    use crate::trace::strip::encode;
     use crate::trace::timeline::Timeline;
+
+    /// The bytes of the trace as it is.
+    pub(crate) fn encode_whole(recording: &Recording) -> Vec<u8> {
+        let arguments = recording.command.strip_prefix(&recording.program).unwrap_or_default();
+        let command = recording.program.clone() + &arguments.replace(' ', "\0");
+        let header = file::Header { command: command.as_bytes(), ..header(recording) };
+        file_of(header, recording.streams.iter().cloned())
+    }
 
     #[test]
     fn a_stripped_trace_has_no_addresses_and_no_arguments_and_the_same_steps() {
-        let mut stripped = small();
-        stripped.strip();
-        let read = Recording::read(&encode(&stripped)).unwrap();
+        let read = Recording::read(&encode(&small())).unwrap();
         assert_eq!(read.command, "program");
         assert_eq!(Timeline::of(&read).steps, Timeline::of(&small()).steps);
         let mut numbers: Vec<u64> = Vec::new();
         for event in read.streams.iter().flatten() {
-            if let freestone_trace::What::Allocate { block, .. } = event.what {
+            if let What::Allocate { block, .. } = event.what {
                 numbers.push(block);
             }
         }
@@ -126,11 +131,8 @@ mod tests {
 
     #[test]
     fn a_stripped_trace_of_which_events_are_missing_says_so() {
-        let doubts = |is_cut, damage| {
-            let mut stripped = Recording { is_cut, damage, ..small() };
-            stripped.strip();
-            Recording::read(&encode(&stripped)).unwrap().doubts()
-        };
+        let doubts =
+            |is_cut, damage| Recording::read(&encode(&Recording { is_cut, damage, ..small() })).unwrap().doubts();
         assert_eq!(doubts(false, Vec::new()), Vec::<String>::new());
         for doubts in [doubts(true, Vec::new()), doubts(false, vec![freestone_trace::Damage::Word])] {
             assert!(doubts.len() == 1 && doubts[0].contains("before it was stripped"), "{doubts:?}");
@@ -140,11 +142,10 @@ mod tests {
     #[test]
     fn of_a_program_with_spaces_in_its_path_the_name_is_left() {
         let program = "/home/secret/My Projects/my program".to_owned();
-        let mut stripped = Recording { command: format!("{program} --secret"), program, ..small() };
-        let read = Recording::read(&encode(&stripped)).unwrap();
-        assert_eq!((&read.program, &read.command), (&stripped.program, &stripped.command));
-        stripped.strip();
-        let read = Recording::read(&encode(&stripped)).unwrap();
+        let whole = Recording { command: format!("{program} --secret"), program, ..small() };
+        let read = Recording::read(&encode_whole(&whole)).unwrap();
+        assert_eq!((&read.program, &read.command), (&whole.program, &whole.command));
+        let read = Recording::read(&encode(&whole)).unwrap();
         assert_eq!((read.program.as_str(), read.command.as_str()), ("my program", "my program"));
     }
 
@@ -156,7 +157,7 @@ mod tests {
         for (at, event) in long.streams[0].iter_mut().enumerate() {
             event.time_us = at as u64;
         }
-        let read = Recording::read(&encode(&long)).unwrap();
+        let read = Recording::read(&encode_whole(&long)).unwrap();
         assert_eq!(read.streams, long.streams);
     }
 }

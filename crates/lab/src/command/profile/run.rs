@@ -64,8 +64,7 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
         }
         _ => error,
     })?;
-    let mut selection = selection::select(std::slice::from_ref(&options.allocator))?;
-    let mut allocator = selection.allocators.remove(0);
+    let mut allocator = selection::select_one(&options.allocator)?;
     if allocator.library.is_none() {
         bail!("{}", selection::only_freestone("profiles are made"));
     }

@@ -57,8 +57,7 @@ impl Target {
     pub(crate) fn start(command: &[OsString], keeps_output: bool) -> Result<Self> {
         let (program, arguments) = command.split_first().context("no command is given")?;
         let path = command_file::find(program)?;
-        let mut selection = selection::select(&["freestone".to_owned()])?;
-        let allocator = selection.allocators.remove(0);
+        let allocator = selection::select_one("freestone")?;
         let mut start = Command::new(&path);
         start.arg0(program).args(arguments);
         allocator.preload().apply(&mut start);

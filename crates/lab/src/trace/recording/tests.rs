@@ -1,5 +1,5 @@
 use super::*;
-use crate::trace::strip::encode;
+use crate::trace::strip::tests::encode_whole;
 use freestone_trace::{Kind, What};
 use std::io::Write;
 
@@ -26,7 +26,7 @@ pub(crate) fn small() -> Recording {
 
 #[test]
 fn a_trace_reads_back_plain_and_compressed() {
-    let bytes = encode(&small());
+    let bytes = encode_whole(&small());
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(&bytes).unwrap();
     for bytes in [bytes, packed.finish().unwrap()] {
@@ -38,7 +38,7 @@ fn a_trace_reads_back_plain_and_compressed() {
 
 #[test]
 fn a_compressed_file_may_have_several_parts_and_is_not_unpacked_beyond_a_length() {
-    let bytes = encode(&small());
+    let bytes = encode_whole(&small());
     let pack = |bytes: &[u8]| {
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(bytes).unwrap();
@@ -57,7 +57,7 @@ fn a_compressed_file_may_have_several_parts_and_is_not_unpacked_beyond_a_length(
 #[test]
 fn control_characters_of_a_command_line_are_escaped() {
     let command = "sh -c \u{1b}[31mred\n\u{9b}2J".to_owned();
-    let read = Recording::read(&encode(&Recording { command, program: "sh".into(), ..small() })).unwrap();
+    let read = Recording::read(&encode_whole(&Recording { command, program: "sh".into(), ..small() })).unwrap();
     assert_eq!(read.command, r"sh -c \u001b[31mred\n\u009b2J");
 }
 
@@ -65,19 +65,19 @@ fn control_characters_of_a_command_line_are_escaped() {
 fn what_is_no_trace_is_refused_in_one_sentence() {
     let text = |bytes: &[u8]| Recording::read(bytes).map(|_| ()).unwrap_err().to_string();
     assert_eq!(text(b"hello"), "this is no trace of Freestone");
-    assert_eq!(text(&encode(&small())[..9]), "the trace ends inside its header");
-    let mut other = encode(&small());
+    assert_eq!(text(&encode_whole(&small())[..9]), "the trace ends inside its header");
+    let mut other = encode_whole(&small());
     other[8] = 7;
     assert_eq!(text(&other), "the trace has version 7 of the format, and this program reads version 1");
 }
 
 #[test]
 fn a_trace_that_is_cut_or_damaged_is_read_as_far_as_possible() {
-    let bytes = encode(&small());
+    let bytes = encode_whole(&small());
     let cut = Recording::read(&bytes[..file::HEADER_BYTES + 64 + 6]).unwrap();
     assert!(cut.is_cut && cut.n_events() >= 1 && cut.doubts().len() == 1, "{:?}", cut.doubts());
     let [bare, chunkless] = [&small(), &Recording { streams: Vec::new(), ..small() }]
-        .map(|of| Recording::read(&encode(of)[..file::HEADER_BYTES]).unwrap());
+        .map(|of| Recording::read(&encode_whole(of)[..file::HEADER_BYTES]).unwrap());
     assert!(bare.is_cut && bare.bytes_a_call("; ").is_empty(), "the file ends where a chunk begins");
     assert!(!chunkless.is_cut, "it had no chunk");
     let begun = Event { thread: 0, time_us: 0, sequence: 1, ticket: None, what: What::Begin };
@@ -92,12 +92,13 @@ fn a_trace_that_is_cut_or_damaged_is_read_as_far_as_possible() {
 
 #[test]
 fn of_a_chunk_that_is_there_twice_one_is_read_and_a_part_of_it_is_no_damage() {
-    let bytes = encode(&small());
+    let bytes = encode_whole(&small());
     let (head, chunk) = bytes.split_at(file::HEADER_BYTES);
     let joined = |chunks: &[&[u8]]| Recording::read(&[&[head], chunks].concat().concat()).unwrap();
     let mut other = joined(&[chunk]).streams.concat();
     other.truncate(1);
-    let behind = encode(&Recording { streams: vec![Vec::new(), other], ..small() })[file::HEADER_BYTES..].to_vec();
+    let behind =
+        encode_whole(&Recording { streams: vec![Vec::new(), other], ..small() })[file::HEADER_BYTES..].to_vec();
     let torn: Vec<u8> = chunk.iter().enumerate().map(|(at, &byte)| if at < 64 + 4 { byte } else { 0 }).collect();
     let (behind, torn, cut) = (behind.as_slice(), torn.as_slice(), &chunk[..64 + 4]);
     for chunks in [[chunk, chunk, behind], [chunk, torn, behind], [torn, chunk, behind], [chunk, behind, cut]] {
@@ -114,7 +115,7 @@ fn a_block_that_no_memory_has_room_for_is_damage_unless_its_allocation_failed() 
         let mut recording = small();
         let what = What::Allocate { kind: Kind::C, size, align_log2: 0, block };
         recording.streams[0].push(Event { thread: 0, time_us: 4, sequence: 1, ticket: None, what });
-        let read = Recording::read(&encode(&recording)).unwrap();
+        let read = Recording::read(&encode_whole(&recording)).unwrap();
         crate::trace::analysis::Analysis::of(&crate::trace::timeline::Timeline::of(&read));
         (read.n_events(), read.doubts().len())
     };
