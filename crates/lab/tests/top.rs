@@ -110,6 +110,13 @@ fn a_process_that_holds_a_known_amount_is_shown_with_it() {
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(3));
     refuses(&["top", "--once", &pid], &["there is no process"]);
+    if installed("cc") {
+        let program = file("static");
+        let source = file("static.c");
+        fs::write(&source, "int main(void) { return 0; }\n").unwrap();
+        assert!(Command::new("cc").args(["-static", "-o", &program, &source]).status().unwrap().success());
+        refuses(&["top", "--once", "--", &program], &[&program, "linked statically"]);
+    }
 }
 
 #[test]

@@ -18,6 +18,8 @@ const MOST_INTERPRETERS: usize = 4;
 pub(crate) enum Obstacle {
     /// It is linked statically: the loader never runs.
     Static,
+    /// It is linked statically by Go, and calls no function of C.
+    Go,
     /// It runs with another user's rights: the loader ignores `LD_PRELOAD`.
     Privileged,
     /// It defines `malloc` itself.
@@ -28,6 +30,7 @@ impl fmt::Display for Obstacle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Static => "it is linked statically, so nothing can be preloaded into it; link libfreestone.a instead",
+            Self::Go => "it is a Go program without cgo: Go's runtime allocates, and calls no malloc",
             Self::Privileged => "it is setuid, setgid or has file capabilities, so the loader ignores LD_PRELOAD",
             Self::OwnMalloc => "it defines malloc itself, and the loader finds that before any preloaded one",
         })
@@ -73,7 +76,9 @@ fn obstacle_in_elf(data: &[u8]) -> Option<Obstacle> {
     let endian = file.endian().ok()?;
     let segments = file.program_headers(endian, data).ok()?;
     if !segments.iter().any(|segment| segment.p_type.get(endian) == elf::PT_INTERP) {
-        return Some(Obstacle::Static);
+        let sections = file.sections(endian, data).ok()?;
+        let is_go = sections.section_by_name(endian, b".go.buildinfo").is_some();
+        return Some(if is_go { Obstacle::Go } else { Obstacle::Static });
     }
     defines_malloc(data).ok()?.then_some(Obstacle::OwnMalloc)
 }
@@ -114,7 +119,8 @@ pub(crate) fn check_allocator_library(path: &Path) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch_file::ScratchFile;
+    use crate::scratch_file::{ScratchFile, ScratchFolder};
+    use std::process::Command;
 
     #[test]
     fn the_shell_has_no_obstacle_and_a_script_is_judged_by_its_interpreter() {
@@ -123,6 +129,18 @@ mod tests {
         assert_eq!(interpreter(b"#!/bin/sh -e\necho\n"), Some(PathBuf::from("/bin/sh")));
         assert_eq!(interpreter(b"#!/usr/bin/env -S sh\n"), Some(shell));
         assert_eq!(interpreter(b"\x7fELF"), None);
+    }
+
+    #[test]
+    fn a_program_of_go_without_cgo_is_not_told_to_link_the_archive() {
+        let Ok(go) = command_file::find("go") else { return };
+        let folder = ScratchFolder::new("go-test").unwrap();
+        let (source, program) = (folder.path().join("main.go"), folder.path().join("program"));
+        fs::write(&source, "package main\nfunc main() {}\n").unwrap();
+        let mut build = Command::new(go);
+        build.env("CGO_ENABLED", "0").env("GOCACHE", folder.path()).args(["build", "-o"]).args([&program, &source]);
+        assert!(build.status().unwrap().success());
+        assert_eq!(obstacle(&program), Some(Obstacle::Go));
     }
 
     #[test]

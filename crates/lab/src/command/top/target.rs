@@ -1,6 +1,6 @@
 //! The process that is looked at: one that runs already, or a command that is started for it.
 
-use crate::allocator::selection;
+use crate::allocator::{preloading, selection};
 use crate::file_pattern;
 use crate::process::command_file::{self, Refusal};
 use crate::process::live_process::{LiveProcess, Obstacle, VARIABLE};
@@ -81,7 +81,10 @@ impl Target {
             Err(error) => {
                 started.end();
                 started.pass_output_on();
-                Err(error)
+                Err(match preloading::obstacle(&path) {
+                    Some(obstacle) => error.context(format!("{}: {obstacle}", path.display())),
+                    None => error,
+                })
             }
         }
     }
