@@ -180,6 +180,8 @@ fn options_have_the_values_that_the_library_takes_from_the_environment() {
     assert_eq!(of("bin_max"), (&"128".into(), &"environment".into()));
     assert_eq!(of("thp"), (&"on".into(), &"environment".into()));
     assert_eq!(of("span_size"), (&"64k".into(), &"default".into()));
+    let text = freestone(&["options"]).stdout;
+    holds(&String::from_utf8_lossy(&text), &["what the option profile sets", "lean", "guard_sample=20000"]);
 }
 
 #[test]

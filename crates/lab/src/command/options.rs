@@ -3,7 +3,7 @@
 //! The table comes from the heap ([`freestone::options::OPTIONS`]).
 
 use crate::allocator::option_value::{PREFIX, variable};
-use crate::show::table;
+use crate::show::table::{self, TextTable};
 use crate::suggestion;
 use anyhow::Result;
 use freestone::door::Settings;
@@ -47,11 +47,22 @@ pub(crate) fn main(options: &Options) -> Result<()> {
         ];
         table.add_row(row);
     }
-    println!("{table}");
+    println!("{table}\n\nProfiles: what the option profile sets");
+    println!("{}", profiles());
     println!(
         "Set an option in the environment (NAME=value), in the link-time symbol freestone_options (key=value,…), or through the API."
     );
     Ok(())
+}
+
+/// The table of profiles.
+fn profiles() -> TextTable {
+    let mut table = table::text(&["profile", "for", "sets"].map(str::to_owned));
+    for profile in PROFILES {
+        let sets = profile.options.iter().map(|(index, value)| format!("{}={value}", OPTIONS[*index].key));
+        table.add_row([profile.name, profile.purpose, &sets.collect::<Vec<_>>().join(", ")]);
+    }
+    table
 }
 
 /// A message for each variable of the environment that looks like one of Freestone's options and is none, or has a value that it cannot have.
