@@ -82,6 +82,22 @@ fn a_limit_counts_whole_pages_and_is_refused_below_what_the_heap_has() {
     unsafe { heap.deallocate(four) };
 }
 
+/// The memory that a heap has may be that of other sizes, whose blocks it keeps for the next.
+#[test]
+fn a_heap_at_its_limit_gives_up_the_freed_blocks_of_one_size_for_those_of_another() {
+    for level in [Harden::Off, Harden::Checks] {
+        // SAFETY: no block is used after the heap is dropped, and none is freed by the global allocator.
+        let heap = unsafe { Heap::hardened(level) }.unwrap();
+        heap.set_limit(Some(2 * 65_536)).unwrap();
+        for size in [16, 48, 100, 480, 1000, 1900, 48] {
+            let block = heap.allocate(Layout::from_size_align(size, 1).unwrap());
+            let block = block.unwrap_or_else(|| panic!("{size} bytes are refused, and nothing is live"));
+            // SAFETY: the block is live, and not used again.
+            unsafe { heap.deallocate(block) };
+        }
+    }
+}
+
 #[test]
 fn all_bytes_of_a_block_may_be_used() {
     let heap = heap();

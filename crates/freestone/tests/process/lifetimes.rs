@@ -236,6 +236,63 @@ fn a_child_has_the_listener_called_though_a_thread_of_its_parent_was_in_it() {
     });
 }
 
+/// A block of so many bytes, which are written.
+fn written(bytes: usize) -> *mut u8 {
+    let block = door::allocate(bytes);
+    assert!(!block.is_null());
+    // SAFETY: the block has as many bytes.
+    unsafe { block.write_bytes(7, bytes) };
+    block
+}
+
+/// Runs `body` in another thread again and again, and `in_each_child` in children that are forked meanwhile.
+fn fork_beside(body: impl Fn() + Sync, n_children: usize, in_each_child: impl Fn()) {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                body();
+            }
+        });
+        let n_failed = (0..n_children).filter(|_| in_child(&in_each_child) != 0).count();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(n_failed, 0, "of {n_children} children");
+    });
+}
+
+#[test]
+fn a_child_takes_over_what_a_thread_of_its_parent_was_giving_back() {
+    alone(&[("BACKGROUND", "off")], || {
+        let purges = || {
+            // SAFETY: the block is live, and not used again.
+            unsafe { door::free(written(8 * MIB)) };
+            ALLOCATOR.purge();
+        };
+        fork_beside(purges, 60, || {
+            ALLOCATOR.purge();
+            assert_eq!(ALLOCATOR.stats().dirty, 0);
+        });
+    });
+}
+
+#[test]
+fn a_child_does_not_count_what_a_thread_of_its_parent_was_about_to_leave_to_others() {
+    alone(&[("BACKGROUND", "off")], || {
+        // Of lengths that do not come back at once, which a thread keeps for itself. Nothing is written: what counts is how often it is done.
+        let frees = || {
+            for bytes in [MIB / 2, MIB / 2 + 100_000].into_iter().cycle().take(1000) {
+                // SAFETY: the block is live, and not used again.
+                unsafe { door::free(door::allocate(bytes)) };
+            }
+        };
+        fork_beside(frees, 200, || {
+            ALLOCATOR.purge();
+            let cached = ALLOCATOR.stats().cached;
+            assert!(cached < MIB as u64 / 2, "{cached} bytes, and nobody has any");
+        });
+    });
+}
+
 /// Blocks of 1000 bytes, written, of as many bytes as are asked for together.
 fn blocks(bytes: usize) -> Vec<Vec<u8>> {
     (0..bytes / 1000).map(|_| vec![7; 1000]).collect()

@@ -120,6 +120,9 @@ fn a_forked_child_has_a_page_of_its_own_an_interval_later_where_the_path_has_its
     alone(&[("LIVE", option.to_str().expect("a path in UTF-8")), ("BACKGROUND", "off")], || {
         let parents = path_of_option();
         newer_state(&parents, 0);
+        // The parent's next state is due before the child's first.
+        let due_ms = now_ms() + 120;
+        await_that(|| now_ms() > due_ms);
         let (before_ms, parent) = (now_ms(), process::id());
         let status = in_child(|| {
             let own = path_of_option();

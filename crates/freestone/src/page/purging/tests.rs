@@ -302,6 +302,19 @@ fn a_thread_sleeps_for_its_time_or_until_there_is_work_or_more_to_do() {
     pages.sleep(pages.wakes(), None, || false);
 }
 
+/// A thread that emptied a span before the background thread said that it sleeps has woken nobody.
+#[test]
+fn a_thread_does_not_sleep_while_a_span_waits_that_was_emptied_before() {
+    let world = World::new(4096);
+    let pages = &world.shared.pages;
+    let run = pages.allocate(Pages(1), Pages(1), Kind::Small).expect("the fake kernel has memory");
+    pages.emptied.set_most(Pages(1));
+    pages.free(OwnedRun::taken(Extent::new(run.page, run.pages)));
+    assert_eq!(pages.state.lock().runs.counts().of(Kind::Dirty), Pages::ZERO, "the span is in the list alone");
+    assert!(pages.is_dirty());
+    pages.sleep(pages.wakes(), None, || false);
+}
+
 #[test]
 fn a_purge_that_nobody_waits_for_wakes_nobody() {
     let world = World::new(4096);
