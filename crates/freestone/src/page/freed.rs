@@ -139,13 +139,13 @@ impl<O: Os> PageHeap<O> {
         }
         let taken =
             state.runs.find_dirty(pages).map(|page| state.runs.take_aligned(page, pages, Pages(1), Kind::Large));
-        let Some((run, was)) = taken.filter(|&(run, was)| self.open_or_give_up(state, run, was)) else {
+        let Some((run, _)) = taken.filter(|&(run, was)| self.open_or_give_up(state, run, was)) else {
             self.freed.subtract(pages);
             return false;
         };
+        // Its record says since when it is dirty: that of the run whose first pages it is.
         let record = state.runs.record(run.first);
         record.owner.store(ptr::null_mut(), Ordering::Relaxed);
-        record.dirty_since_ms.set(was.since.0);
         state.runs.set_entries(Extent::new(run.first, Pages(1)), Entry::CACHED);
         self.freed.put(run.first, pages, record);
         true

@@ -150,7 +150,7 @@ impl LargeRunCache {
     }
 
     /// Frees the large block at `page` by putting its run into a slot, and returns its length in pages; `None` if no open slot for that length
-    /// is empty.
+    /// is empty: then the caller frees it elsewhere, and its entry may say already that it is free.
     ///
     /// # Safety
     /// - The caller is the cache's thread, and `page` starts a large block that the caller frees.
@@ -168,8 +168,6 @@ impl LargeRunCache {
         // SAFETY: The block is the caller's, and its first page has an entry.
         unsafe { layout.map.set_one(page, Entry::CACHED) };
         if !self.slots_for(length).iter().any(|slot| slot.put(page.0)) {
-            // SAFETY: No slot took the run: it is still the caller's.
-            unsafe { layout.map.set_one(page, Entry::LARGE) };
             self.may_take.remove(length);
             return None;
         }

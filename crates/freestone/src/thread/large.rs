@@ -228,10 +228,10 @@ pub(crate) unsafe fn bytes<O: Os>(own: Own<'_, O>, page: PageIndex) -> usize {
     unsafe { own.shared().pages.span(page) }.n_pages().to_bytes().0
 }
 
-/// Moves the contents of one large block to another by moving the memory behind them, and frees the first.
+/// Moves the contents of one large block to another, unless that is shorter, by moving the memory behind them, and frees the first.
 ///
 /// # Safety
-/// - Both pages start large blocks that the program holds, the second not shorter; no code uses what [`Moved`] says is freed.
+/// - Both pages start large blocks that the program holds; no code uses what [`Moved`] says is freed.
 pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: PageIndex, to: PageIndex) -> Moved {
     // SAFETY: both start large blocks (this function's contract).
     let [from_bytes, to_bytes] = [from, to].map(|page| unsafe { bytes(own, page) } as i64);

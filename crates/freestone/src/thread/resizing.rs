@@ -218,21 +218,16 @@ fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, request: Request) 
     own.allocate_for(request).start
 }
 
-/// Moves the memory of the large block at `page` to another block, if that is a large one that holds it and it is worth a system call.
+/// Moves the memory of the large block at `page` to another block, if that is a large one and it is worth a system call. The page heap sees that it is long enough.
 ///
 /// # Safety
 /// - `page` starts a large block that is the caller's; `moved` is null or a block that no code uses yet.
 unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, moved: *mut u8) -> Moved {
-    let large_bytes = |page| {
-        // SAFETY: both pages start large blocks.
-        unsafe { large::bytes(own, page) }
-    };
-    let bytes = large_bytes(page);
+    // SAFETY: the page starts a large block (this function's contract).
+    let bytes = unsafe { large::bytes(own, page) };
     match locate(own.shared(), moved) {
-        Place::Large { page: to } if bytes >= RELOCATE_LEAST && large_bytes(to) >= bytes => {
-            // SAFETY: both are the caller's, and the second is not shorter.
-            unsafe { large::relocate(own, page, to) }
-        }
+        // SAFETY: both are the caller's.
+        Place::Large { page: to } if bytes >= RELOCATE_LEAST => unsafe { large::relocate(own, page, to) },
         _ => Moved::No,
     }
 }

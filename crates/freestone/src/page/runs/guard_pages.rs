@@ -90,7 +90,6 @@ impl Runs {
         let run = self.end_use(page);
         // Inside a longer run it must not look like a guard.
         self.record(page).kind.set(free.kind);
-        self.record(page).has_guards.set(true);
         self.insert(run, free);
     }
 

@@ -34,6 +34,7 @@ impl Runs {
             let (kind, guards) = (record.kind.get(), self.guards_among(run));
             if kind == Kind::Guard {
                 hold(run.pages == Pages(1) && guards == 1, "a guard is one page without access", run.first)?;
+                hold(record.has_guards.get(), "a guard's record says that it is one", run.first)?;
                 let has_free_sides = self.state_between(run.first).is_some();
                 hold(!has_free_sides, "a guard is beside a run that is in use", run.first)?;
             } else if kind.is_free_and_mapped() || kind == Kind::Purging {

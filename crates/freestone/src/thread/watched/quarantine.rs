@@ -126,11 +126,8 @@ impl Quarantine {
         (bytes / LARGE_PART).max(1)
     }
 
-    /// Links the places, unless that was done in an earlier life of the heap's record.
+    /// Links the places. The quarantine is new, or empty since an earlier life of the heap's record ended.
     pub(crate) fn begin(&self) {
-        if self.vacant.get() != 0 {
-            return;
-        }
         for (number, next) in self.next.iter().enumerate() {
             next.set(number as u16 + 1);
         }

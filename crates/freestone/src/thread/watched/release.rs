@@ -214,8 +214,6 @@ fn release_large<O: Os>(own: Own<'_, O>, waiting: &Quarantine, page: PageIndex) 
     large_marks::check_freed(own, page);
     // SAFETY: the page starts a large block in the quarantine, so it has a record.
     waiting.discount_large(unsafe { own.shared().pages.span(page) }.pages.get());
-    // SAFETY: the block is the quarantine's, and its first page has an entry.
-    unsafe { own.layout().map.set_one(page, Entry::LARGE) };
     // SAFETY: the page starts a large block that no code uses any more.
     let run = unsafe { OwnedRun::at(page) };
     let _ = own.shared().pages.free_or_cache(run, None);
