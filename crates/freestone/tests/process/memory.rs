@@ -235,3 +235,24 @@ fn the_listener_is_called_where_a_resized_block_or_one_of_an_explicit_heap_passe
         assert_eq!(CALLS.load(Ordering::Relaxed), 2);
     });
 }
+
+#[test]
+fn a_small_block_that_moves_is_aligned_as_the_call_says() {
+    alone(&[], || {
+        // Blocks that are at hand for this thread, of which most are aligned to 16 bytes.
+        for bytes in (208..800).step_by(16) {
+            let waiting: Vec<_> = (0..20).map(|_| door::allocate(bytes)).collect();
+            // SAFETY: the blocks are live, and not used again.
+            waiting.into_iter().for_each(|block| unsafe { door::free(block) });
+        }
+        for align in [32, 64, 256] {
+            for bytes in (80..600).step_by(20) {
+                // SAFETY: a power of two.
+                let block = unsafe { door::allocate_aligned(32, align) };
+                // SAFETY: the block is live, and not used again.
+                let moved = unsafe { door::reallocate(block, bytes, align) };
+                assert!(!moved.is_null() && moved.addr() % align == 0, "{moved:?}, to be aligned to {align}");
+            }
+        }
+    });
+}

@@ -120,6 +120,9 @@ fn without_markers_blocks_are_closed_by_access_rights_and_without_either_they_ar
     free(heap, next);
     assert!(!world.os().is_guarded(next));
     world.check().unwrap();
+    upkeep::flush_all(heap);
+    let stats = world.shared.pages.stats();
+    assert_eq!((stats.large_allocs, stats.large_frees), (2, 2), "that the kernel refused counts as nothing");
 }
 
 #[test]

@@ -172,3 +172,16 @@ fn a_long_span_of_which_little_may_be_used_takes_new_addresses_before_dirty_memo
     let used = pages.allocate_span(&mut { RunsAhead::NONE }, Pages(4), 1, Prefers::Clean);
     assert!(used.is_some_and(|span| span.is_zero()) && pages.stats().dirty_pages == 4);
 }
+
+/// Memory that is dirty comes first, wherever it waits.
+#[test]
+fn a_freed_run_in_a_list_is_used_before_those_that_were_taken_ahead() {
+    let world = world_that_stays_dirty();
+    let pages = &world.shared.pages;
+    let (mut ahead, block) = (RunsAhead::NONE, take_run(&world, 1));
+    let mut next = || pages.allocate_span(&mut ahead, Pages(1), 8, Prefers::Dirty).expect("there is memory").is_zero();
+    assert!(next() && next());
+    drop(pages.purge_due(pages.lock(), pages.now(), After::Other));
+    assert!(pages.list_freed(block).is_ok());
+    assert!(!next(), "a clean run, and one is dirty");
+}

@@ -62,6 +62,21 @@ fn a_second_free_of_a_listed_block_is_seen_by_every_heap() {
     world.check().unwrap();
 }
 
+#[test]
+fn who_holds_the_lock_knows_how_much_is_listed() {
+    let world = world_that_stays_dirty();
+    let pages = &world.shared.pages;
+    let span = pages.allocate(Pages(1), Pages(1), Kind::Small).expect("the fake kernel has memory");
+    with_listed(&world, 3, 5);
+    pages.free(OwnedRun::taken(Extent::new(span.page, span.pages)));
+    let mut state = pages.lock_beside_emptied();
+    assert_eq!(state.listed, Pages(15 + 1));
+    pages.free_emptied(&mut state);
+    assert_eq!(state.listed, Pages(15));
+    let _ = pages.empty_freed(&mut state);
+    assert_eq!(state.listed, Pages::ZERO);
+}
+
 /// No page comes from the kernel while a list has one that would do: for large blocks, for spans, and for blocks that are going to grow.
 #[test]
 fn listed_runs_are_used_before_clean_memory() {

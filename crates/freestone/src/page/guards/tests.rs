@@ -21,6 +21,12 @@ fn allocate(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
     block
 }
 
+/// The run of a large block.
+fn take(world: &World, pages: u32) -> OwnedRun {
+    let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
+    OwnedRun::taken(Extent::new(run.page, run.pages))
+}
+
 /// Whether the run of a block has a guard behind it; watched heaps may have taken a page more than the block needs.
 fn has_guard(world: &World, block: *mut u8) -> bool {
     let behind = block.wrapping_add(BLOCK);
@@ -214,6 +220,54 @@ fn guards_that_give_way_are_pages_that_can_be_accessed_and_no_other_is_touched()
     world.check().unwrap();
     assert_eq!(pages.end_guards(&mut pages.state.lock()), Some(()));
     assert_eq!((pages.stats().guard_pages, marked_bytes(&world)), (2, 2 * PAGE_BYTES));
+    world.check().unwrap();
+}
+
+/// The first of them that gives way lets the other be a part of a free run.
+#[test]
+fn of_two_guards_side_by_side_each_gives_way_once() {
+    let world = World::hardened(4096, "full");
+    let pages = &world.shared.pages;
+    let [first, second, _third] = [(); 3].map(|()| take(&world, 4));
+    let at = first.page();
+    pages.free(first);
+    let shorter = take(&world, 3);
+    assert_eq!(shorter.page(), at);
+    pages.free(second);
+    let mut state = pages.lock();
+    let kinds = [3, 4].map(|n| state.runs.record(at + Pages(n)).kind.get());
+    assert_eq!(kinds, [Kind::Guard; 2]);
+    assert_eq!(pages.end_guards(&mut state), Some(()));
+    drop(state);
+    world.check().unwrap();
+}
+
+#[test]
+fn a_block_that_cannot_grow_far_enough_keeps_its_guard() {
+    let world = World::new(4096);
+    let pages = &world.shared.pages;
+    let [block, room, _wall] = [4, 4, 1].map(|n| take(&world, n));
+    pages.free(room);
+    let guard = block.page() + Pages(4);
+    assert!(!pages.extend(&block, Pages(20)));
+    assert_eq!(pages.state.lock().runs.record(guard).kind.get(), Kind::Guard);
+    world.check().unwrap();
+}
+
+/// There may be 8192 of them at a time. Blocks that are held back count as one each.
+#[test]
+fn guards_by_access_rights_that_are_no_more_make_room_for_others() {
+    let world = World::hardened(4096, "full");
+    world.os().refuse_markers();
+    let (heap, pages) = (world.heap(), &world.shared.pages);
+    for _ in 0..if cfg!(miri) { 10 } else { 9000 } {
+        // The longer one takes the page of the shorter one's guard.
+        [4, 6].into_iter().for_each(|n| pages.free(take(&world, n)));
+        free(heap, allocate(heap, BLOCK));
+    }
+    let next = pages.state.lock().guarding.choose(Wanted::Always, Pages(4), true);
+    assert_eq!(next, Some(GuardBy::Rights));
+    assert!(!pages.take_guards_ran_out());
     world.check().unwrap();
 }
 

@@ -54,6 +54,18 @@ fn a_block_does_not_grow_past_the_address_range_or_a_limit() {
     assert_eq!(world.check(), Ok(()));
 }
 
+/// Behind each run is a page that has a record.
+#[test]
+fn a_block_that_grows_leaves_the_last_page_of_the_address_range() {
+    let world = world();
+    let pages = &world.shared.pages;
+    let block = allocate(&world, 4);
+    let most = pages.layout().n_pages as u32 - block.page().0 - 1;
+    assert!(pages.extend(&block, growth::arena_step(Pages::ZERO, Pages(4))));
+    assert!(pages.extend(&block, Pages(most)) && !pages.extend(&block, Pages(most + 1)));
+    assert_eq!(world.check(), Ok(()));
+}
+
 #[test]
 fn what_is_cut_off_is_dirty_and_can_be_grown_into_again() {
     let world = world();

@@ -285,6 +285,29 @@ fn a_free_wakes_a_thread_that_sleeps_until_something_is_dirty() {
     });
 }
 
+/// Others see that the thread sleeps before it looks for the last time.
+#[test]
+fn a_run_that_only_waits_in_a_list_wakes_a_thread_that_sleeps_until_something_is_dirty() {
+    let world = World::hardened(4096, "off");
+    world.spend_early_purges();
+    let pages = &world.shared.pages;
+    let span = pages.allocate(Pages(1), Pages(1), Kind::Small).expect("the fake kernel has memory");
+    let [span, block] = [OwnedRun::taken(Extent::new(span.page, span.pages)), allocate(&world, 2)];
+    drop(pages.purge_due(pages.lock(), pages.now(), After::Other));
+    let frees: [&dyn Fn(OwnedRun); 2] = [&|run| pages.free(run), &|run| assert!(pages.list_freed(run).is_ok())];
+    for (run, free) in [span, block].into_iter().zip(frees) {
+        let run = core::cell::Cell::new(Some(run));
+        let seen = pages.wakes();
+        pages.sleep(seen, None, || {
+            run.take().into_iter().for_each(free);
+            assert_eq!(pages.state.lock().runs.counts().of(Kind::Dirty), Pages::ZERO, "it is in a list alone");
+            assert_ne!(pages.wakes(), seen);
+            true
+        });
+        pages.purge();
+    }
+}
+
 #[test]
 fn a_thread_sleeps_for_its_time_or_until_there_is_work_or_more_to_do() {
     let world = World::new(4096);

@@ -173,8 +173,11 @@ fn a_heap_that_could_not_begin_is_not_entered() {
         // SAFETY: the parts are the world's, which outlives the heaps.
         while unsafe { world.threads.create_explicit(&world.shared, Harden::Checks) }.is_some() {}
         world.os().plan(None);
-        let records = world.threads.iter_kinds().filter(|(kind, ..)| *kind == HeapKind::Explicit);
-        n_refused += records.filter(|(_, heap, _)| heap.shared().is_none()).count();
+        let records = || world.threads.iter_kinds().filter(|(kind, ..)| *kind == HeapKind::Explicit);
+        let (n_unused, n) = (records().filter(|(_, heap, _)| heap.shared().is_none()).count(), records().count());
+        n_refused += n_unused;
+        let _ = world.explicit_heap();
+        assert_eq!(records().count(), n.max(n + 1 - n_unused), "a record is lost");
         purge(&world, Which::All);
         world.check().unwrap();
     }

@@ -1,3 +1,4 @@
+use crate::config::key;
 use crate::testing::{World, fill, free, is_filled, reallocate};
 use freestone_base::units::PAGE_BYTES_LOG2;
 use std::vec::Vec;
@@ -101,5 +102,24 @@ fn no_cache_of_a_thread_takes_the_run_of_an_explicit_heap() {
     free(heap, cached);
     assert_ne!(heap.cache().cached_pages(), 0);
     world.destroy(explicit);
+    world.check().unwrap();
+}
+
+/// No call of it takes the page heap's lock but to look for that.
+#[test]
+fn a_program_whose_blocks_come_from_its_cache_gives_back_what_has_expired() {
+    let world = World::new(4096);
+    world.set(key::DIRTY_MAX, "1g");
+    world.spend_early_purges();
+    let heap = world.heap();
+    let other = heap.allocate(8 << 20, 1).start;
+    let come_and_go = || (0..50).for_each(|_| free(heap, heap.allocate(300_000, 1).start));
+    come_and_go();
+    assert!(heap.cache().cached_pages() > 0);
+    free(heap, other);
+    let before = world.os().purged_bytes();
+    world.os().advance_ms(5000);
+    come_and_go();
+    assert!(world.os().purged_bytes() - before >= 8 << 20);
     world.check().unwrap();
 }

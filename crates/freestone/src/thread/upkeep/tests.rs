@@ -1,5 +1,5 @@
 use super::tick;
-use crate::size_class::class_of;
+use crate::size_class::{N_CLASSES, class_of};
 use crate::testing::{World, free};
 use std::vec::Vec;
 
@@ -51,4 +51,17 @@ fn a_tick_hands_over_what_is_buffered_for_other_owners() {
     tick(heap, 10_000);
     assert_eq!(heap.heap().n_handovers(), 1);
     assert!(!owner.remote().mailbox().take().is_empty());
+}
+
+#[test]
+fn a_tick_gives_back_the_blocks_that_a_watched_heap_has_at_hand() {
+    let world = World::hardened(4096, "checks");
+    let heap = world.heap();
+    let at_hand = || (0..N_CLASSES).map(|class| heap.watch().unwrap().magazine(class).len()).sum::<usize>();
+    let block = heap.allocate(64, 1).start;
+    assert!(at_hand() > 0);
+    tick(heap, 10_000);
+    assert_eq!(at_hand(), 0);
+    free(heap, block);
+    world.check().unwrap();
 }

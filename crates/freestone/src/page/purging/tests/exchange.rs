@@ -2,6 +2,7 @@
 
 use crate::config::key;
 use crate::page::page_heap::OwnedRun;
+use crate::page::policy::purge_bound::After;
 use crate::page::purging::tests::allocate;
 use crate::page::runs::Extent;
 use crate::page::tests::{MIB, dirty_bytes, dirty_mib};
@@ -39,6 +40,26 @@ fn of_much_dirty_memory_only_as_much_goes_back_as_a_block_takes() {
     // What grows into clean pages has as many purged.
     assert!(world.shared.pages.extend(&block, Pages(17 + 16)));
     assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, 36 - 17 - 16);
+    world.check().unwrap();
+}
+
+/// A block that grows finds free pages behind it without a look at the lists.
+#[test]
+fn freed_runs_in_lists_go_back_in_exchange_for_the_clean_pages_that_a_block_grows_into() {
+    let world = World::hardened(4096, "off");
+    let pages = &world.shared.pages;
+    world.spend_early_purges();
+    let runs = [(); 3].map(|()| [10, 1].map(|n| allocate(&world, n)));
+    let run = pages.allocate_with_growth_room(Pages(17)).expect("the fake kernel has memory");
+    let block = OwnedRun::taken(Extent::new(run.page, run.pages));
+    drop(pages.purge_due(pages.lock(), pages.now(), After::Other));
+    for [run, _wall] in runs {
+        assert!(pages.list_freed(run).is_ok());
+    }
+    assert_eq!(pages.freed_pages(), Pages(30));
+    // More is in use than ever.
+    assert!(pages.extend(&block, Pages(17 + 50)));
+    assert!(world.os().purged_bytes() >> PAGE_BYTES_LOG2 >= 16);
     world.check().unwrap();
 }
 

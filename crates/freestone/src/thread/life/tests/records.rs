@@ -183,3 +183,25 @@ fn who_is_to_stop_looks_through_no_further_inbox() {
     world.threads.purge_inboxes(&world.shared, Which::All, &|| false);
     assert_eq!(newest(), [0, 0]);
 }
+
+#[test]
+fn a_heap_that_begins_in_the_record_of_another_has_not_learned_what_that_did() {
+    let (world, class) = (World::new(4096), class_of(BLOCK));
+    let come_and_go = |heap: Own<'_, freestone_os::fake::Fake>, n: u32| {
+        (0..n).for_each(|_| free(heap, heap.allocate(300_000, 1).start))
+    };
+    let first = world.heap();
+    let blocks: Vec<_> = (0..10_000).map(|_| allocate(first)).collect();
+    blocks.into_iter().for_each(|block| free(first, block));
+    assert!(first.bins().capacity(class, || 0) > 0);
+    // Once more, and the cache has room for the length.
+    come_and_go(first, 15);
+    assert_eq!(first.cache().cached_pages(), 0);
+    let record = ptr::from_ref(first.heap());
+    world.end(first);
+    let second = world.heap();
+    assert!(ptr::eq(second.heap(), record));
+    assert_eq!(second.bins().capacity(class, || 0), 0);
+    come_and_go(second, 5);
+    assert_eq!(second.cache().cached_pages(), 0);
+}
