@@ -225,11 +225,16 @@ fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, request: Request) 
 unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, moved: *mut u8) -> Moved {
     // SAFETY: the page starts a large block (this function's contract).
     let bytes = unsafe { large::bytes(own, page) };
-    match locate(own.shared(), moved) {
+    // SAFETY: as above, so it has a record.
+    let is_counted = exact_free::counts(own, unsafe { own.shared().pages.span(page) });
+    let result = match locate(own.shared(), moved) {
         // SAFETY: both are the caller's.
         Place::Large { page: to } if bytes >= RELOCATE_LEAST => unsafe { large::relocate(own, page, to) },
         _ => Moved::No,
-    }
+    };
+    // Of two blocks that were handed out one is left.
+    exact_free::count_large_free(own, result == Moved::TargetLost || result == Moved::Yes && is_counted);
+    result
 }
 
 #[cfg(test)]

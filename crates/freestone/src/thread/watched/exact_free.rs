@@ -13,7 +13,7 @@
 use crate::page::OwnedRun;
 use crate::size_class::block_bytes;
 use crate::span::marked_block::Kind;
-use crate::span::{Entry, Generation, PageIndex, fill};
+use crate::span::{Entry, Generation, PageIndex, Span, fill};
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::{Examined, examine, examine_own, if_whole};
@@ -108,10 +108,10 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     let asked = large_marks::examine(own, page, claim);
     // SAFETY: the page starts a large block, so it has a record.
     let record = unsafe { own.shared().pages.span(page) };
-    let is_listed = !record.owner.load(Ordering::Relaxed).is_null();
+    let (is_listed, is_counted) = (!record.owner.load(Ordering::Relaxed).is_null(), counts(own, record));
     // SAFETY: no code uses the block any more (this function's contract).
     if unsafe { hold_back(own, page) } {
-        return own.watch().map_or((), |watch| count_free(own, watch));
+        return count_large_free(own, is_counted);
     }
     let erases = own.shared().secret.erases();
     if erases {
@@ -120,7 +120,8 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     }
     let Some(watch) = own.watch().filter(|_| !is_listed && Quarantine::takes(asked.size)) else {
         // SAFETY: no code uses the block any more (this function's contract).
-        return unsafe { large::free(own, page) };
+        unsafe { large::free(own, page) };
+        return count_large_free(own, is_counted);
     };
     profiling::forget_large(own, page, record);
     let (start, n_pages) = (own.layout().page_start(page), record.pages.get());
@@ -138,6 +139,18 @@ pub(crate) unsafe fn free_large<O: Os>(own: Own<'_, O>, page: PageIndex, claim: 
     // None of them is handed out from there, so what waits longer than it must is only memory.
     release_others(own, watch, false);
     count_free(own, watch);
+}
+
+/// Whether a large block is one of those whose frees the heap counts: any but those of other explicit heaps.
+pub(crate) fn counts<O: Os>(own: Own<'_, O>, record: &Span) -> bool {
+    own.holdings().is_some() != record.owner.load(Ordering::Relaxed).is_null()
+}
+
+/// Counts a large block that is freed, or that has moved, if the heap is watched and counts it.
+pub(crate) fn count_large_free<O: Os>(own: Own<'_, O>, is_counted: bool) {
+    if let Some(watch) = own.watch().filter(|_| is_counted) {
+        count_free(own, watch);
+    }
 }
 
 /// Frees the large block that starts at `page`, and holds its addresses back: every access to them faults. `false` at levels below `full`, and if that

@@ -114,3 +114,33 @@ fn an_erased_block_is_looked_at_in_its_first_and_its_last_os_page() {
         }
     }
 }
+
+/// No allocation takes a large block out of the quarantine.
+#[test]
+fn large_blocks_that_have_waited_leave_with_the_free_of_another() {
+    let world = world("checks");
+    let heap = world.heap();
+    let large = |bytes| free(heap, heap.allocate(bytes, 1).start);
+    let waiting = || heap.watch().unwrap().quarantine().large().0;
+    large(70_000);
+    // Less than makes the others leave; each counts as 256 bytes.
+    (0..520).for_each(|_| free(heap, heap.allocate(64, 1).start));
+    assert_eq!(waiting(), 1);
+    large(70_000);
+    assert_eq!(waiting(), 1, "that which was freed just now");
+    world.check().unwrap();
+}
+
+#[test]
+fn a_heap_whose_large_blocks_are_freed_has_no_live_ones() {
+    for level in ["checks", "full"] {
+        let world = world(level);
+        let heap = world.heap();
+        // One that waits, one that is too long for that, and one whose memory moves.
+        let blocks = [64, 70_000, 1 << 20, 1 << 20].map(|bytes| heap.allocate(bytes, 1).start);
+        let moved = reallocate(heap, blocks[3], 40 << 20);
+        assert_ne!(moved, blocks[3]);
+        blocks[..3].iter().chain([&moved]).for_each(|&block| free(heap, block));
+        assert!(heap.watch().unwrap().live().is_none(), "{level}");
+    }
+}
