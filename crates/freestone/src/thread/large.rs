@@ -124,8 +124,8 @@ fn hand_out<O: Os>(own: Own<'_, O>, run: Option<Run>) -> NewBlock {
     }
     // SAFETY: the run was just handed out, so its first page has a record.
     let record = unsafe { pages.span(run.page) };
+    // It is not sampled: that it was ended when the last block there was freed.
     record.is_watched.set(false);
-    record.is_sampled.set(false);
     profiling::count_large(own, run.page, record);
     publish(own, run_bytes(run.pages));
     if pages.take_guards_ran_out() {
