@@ -199,11 +199,13 @@ fn with_a_live_page_the_details_name_each_threads_heap_by_its_number_and_its_thr
     alone(&[("BACKGROUND", "off"), ("LIVE", page.to_str().expect("a path in UTF-8"))], || {
         let details = || ALLOCATOR.with_details(|details| details.json().to_string()).expect("memory for the rows");
         // SAFETY: takes no arguments.
-        let id = || unsafe { libc::syscall(libc::SYS_gettid) };
+        let thread_id = || unsafe { libc::syscall(libc::SYS_gettid) };
         drop(vec![1_u8; 100]);
-        assert!(details().contains(&format!("\"thread_id\":{}", id())), "{}", details());
-        let (text, id) = thread::spawn(move || (details(), id())).join().unwrap();
+        assert!(details().contains(&format!("\"thread_id\":{}", thread_id())), "{}", details());
+        let (text, id) = thread::spawn(move || (details(), thread_id())).join().unwrap();
         assert!(text.contains(&format!("\"thread_id\":{id}")), "{text}");
+        // The thread of a forked child has a number of its own.
+        assert_eq!(in_child(|| assert!(details().contains(&format!("\"thread_id\":{}", thread_id())))), 0);
         let numbers: Vec<_> = text.match_indices("{\"heap\":").map(|(at, _)| &text[at..at + 10]).collect();
         assert!(numbers.len() >= 2 && numbers.iter().all(|number| !number.ends_with(":0")), "{numbers:?}");
         assert!(numbers.iter().enumerate().all(|(at, number)| !numbers[..at].contains(number)), "{numbers:?}");

@@ -108,3 +108,20 @@ fn a_state_that_had_to_wait_is_followed_by_the_next_as_soon_as_any_other() {
     page.end(&shared, &threads);
     assert!(due_ms <= now_ms + u64::from(INTERVAL_MS), "due {} ms from now", due_ms - now_ms);
 }
+
+/// The thread that was writing does not exist there.
+#[cfg(target_os = "linux")]
+#[test]
+#[cfg_attr(miri, ignore = "asks the kernel")]
+fn a_child_writes_states_though_a_thread_of_its_parent_was_writing_one() {
+    let (shared, threads) = (Box::new(Shared::new(System)), Threads::new());
+    let folder = std::env::temp_dir();
+    set_path(shared.settings(), folder.join("freestone-forked-%p").to_str().unwrap().as_bytes()).unwrap();
+    let page = LivePage::new();
+    page.begin(shared.settings(), || 0);
+    page.is_writing.store(true, Ordering::Relaxed);
+    page.forked(&shared);
+    page.update(&shared, &threads);
+    assert!(folder.join(format!("freestone-forked-{}", process::id())).exists());
+    page.end(&shared, &threads);
+}

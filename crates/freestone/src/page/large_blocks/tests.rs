@@ -91,6 +91,21 @@ fn only_less_than_a_huge_page_is_slack() {
     assert!(!pages.is_slack(Pages(10), Pages(9)), "the block is too short for huge pages");
 }
 
+/// It is purged as a whole, as long as it is.
+#[test]
+fn what_is_cut_off_a_block_with_huge_pages_has_some_too() {
+    let world = World::new(4096);
+    world.os().give_huge_pages(2 << 20);
+    world.set(key::DIRTY_MAX, "1g");
+    let pages = &world.shared.pages;
+    let block = allocate(&world, 256);
+    assert!(pages.record(&block).is_huge.get());
+    pages.shrink(&block, Pages(64));
+    let rest = pages.state.lock().runs.run_at(block.page() + Pages(64));
+    assert!(pages.state.lock().runs.record(rest.first).is_huge.get());
+    assert_eq!(world.check(), Ok(()));
+}
+
 /// What is done with a block of a list: it is made longer or shorter, freed, or another is allocated.
 #[derive(Clone, Copy, Debug)]
 enum Step {
