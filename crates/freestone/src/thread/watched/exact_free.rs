@@ -147,6 +147,7 @@ pub(crate) fn counts<O: Os>(own: Own<'_, O>, record: &Span) -> bool {
 }
 
 /// Counts a large block that is freed, or that has moved, if the heap is watched and counts it.
+#[inline(never)]
 pub(crate) fn count_large_free<O: Os>(own: Own<'_, O>, is_counted: bool) {
     if let Some(watch) = own.watch().filter(|_| is_counted) {
         count_free(own, watch);
