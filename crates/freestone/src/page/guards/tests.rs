@@ -220,6 +220,7 @@ fn guards_that_give_way_are_pages_that_can_be_accessed_and_no_other_is_touched()
     world.check().unwrap();
     assert_eq!(pages.end_guards(&mut pages.state.lock()), Some(()));
     assert_eq!((pages.stats().guard_pages, marked_bytes(&world)), (2, 2 * PAGE_BYTES));
+    assert!(pages.state.lock().guarding.is_short(), "spans get no more of them");
     world.check().unwrap();
 }
 

@@ -315,3 +315,13 @@ proptest! {
         prop_assert!(seen::take().is_empty());
     }
 }
+
+/// They are due no more: else those that can be guarded would be, one after the other.
+#[test]
+fn allocations_that_cannot_be_guarded_leave_nothing_due_to_others() {
+    let world = world_with("100", "default");
+    let heap = world.heap();
+    (0..20_000).for_each(|_| assert!(!heap.allocate_for(Request::new(64, 1, Family::Rust)).start.is_null()));
+    let n_guarded = (0..1000).filter(|_| is_guarded(&world, allocate(heap, 64))).count();
+    assert!(n_guarded < 50, "{n_guarded} of 1000, and ten are right");
+}
