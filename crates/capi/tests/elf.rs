@@ -185,6 +185,21 @@ fn the_stripped_library_is_at_most_350_kib() {
     assert!(bytes <= 350 << 10, "{bytes} bytes\n{sections}");
 }
 
+/// gdb calls `malloc` for each text in what its user has it evaluate, with the type that the debug information says.
+#[test]
+fn debuggers_know_what_malloc_returns() {
+    let entries = readelf("--debug-dump=info");
+    let named = |entry: &&str| {
+        let mut names = entry.lines().filter(|line| line.contains("DW_AT_name"));
+        entry.starts_with("subprogram)") && names.any(|line| line.ends_with(" malloc"))
+    };
+    let functions: Vec<&str> = entries.split("(DW_TAG_").filter(named).collect();
+    assert!(!functions.is_empty(), "no debug information of malloc");
+    for function in functions {
+        assert!(function.contains("DW_AT_type"), "(DW_TAG_{function}");
+    }
+}
+
 #[test]
 fn the_library_needs_only_the_c_library_and_is_never_unloaded() {
     let dynamic = readelf("--dynamic");
