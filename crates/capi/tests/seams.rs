@@ -247,14 +247,19 @@ fn it_works_in_each_overcommit_mode_and_with_huge_pages_always() {
     }
 }
 
+/// Whether programs of this machine can be compiled with a sanitizer.
+fn can_compile(flags: &[&str]) -> bool {
+    let probe = scratch("programs").join(format!("probe{}.c", flags.concat()));
+    std::fs::write(&probe, "int main(void) { return 0; }\n").expect("the target folder can be written");
+    let mut compile = Command::new(harness::c_compiler());
+    compile.args(flags).arg("-o").arg(probe.with_extension("out")).arg(&probe);
+    foreign_target().is_none() && compile.output().is_ok_and(|output| output.status.success())
+}
+
 /// AddressSanitizer's `malloc` is found first in each way; where it cannot be, its runtime reports that and exits.
 #[test]
 fn beside_address_sanitizer_its_malloc_is_used_and_explicit_heaps_work() {
-    let probe = scratch("programs").join("asan-probe.c");
-    std::fs::write(&probe, "int main(void) { return 0; }\n").expect("the target folder can be written");
-    let mut compile = Command::new(harness::c_compiler());
-    compile.args(["-fsanitize=address", "-static-libasan", "-o"]).arg(probe.with_extension("out")).arg(&probe);
-    if foreign_target().is_some() || !compile.output().is_ok_and(|output| output.status.success()) {
+    if !can_compile(&["-fsanitize=address", "-static-libasan"]) {
         println!("skipped: the compiler has no AddressSanitizer");
         return;
     }
@@ -278,4 +283,25 @@ fn beside_address_sanitizer_its_malloc_is_used_and_explicit_heaps_work() {
             text(&output)
         );
     }
+}
+
+/// ThreadSanitizer starts after the constructors of preloaded libraries, and these may call none of the functions that it replaces.
+#[test]
+fn beside_thread_sanitizer_its_malloc_is_used() {
+    let flags = ["-fsanitize=thread", "-static-libtsan"];
+    if !can_compile(&flags) {
+        println!("skipped: the compiler has no ThreadSanitizer");
+        return;
+    }
+    let program = Program::with_flags("seams_tsan.c", Way::Preload, &flags);
+    // Some kernels place programs where the sanitizer does not look for them: then it refuses to start.
+    let plain = Program::with_flags("seams_tsan.c", Way::System, &flags);
+    if !plain.command().arg("ordinary").output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: ThreadSanitizer does not run here");
+        return;
+    }
+    expect_silent(program.command().arg("ordinary"), Way::Preload);
+    let output = program.command().arg("race").env("TSAN_OPTIONS", "symbolize=0").output();
+    let output = output.expect("the program can be run");
+    assert!(!output.status.success() && text(&output).contains("data race"), "{}", text(&output));
 }

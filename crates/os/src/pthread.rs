@@ -70,6 +70,7 @@ pub use thread_locals::count as count_thread_locals;
 /// What glibc takes of a thread's stack for thread-local storage.
 #[cfg(target_env = "gnu")]
 mod thread_locals {
+    use crate::weak_symbols::has_other_malloc;
     use core::ffi::{c_int, c_void};
     use core::slice;
     use freestone_base::sync::{AtomicUsize, Ordering};
@@ -85,7 +86,13 @@ mod thread_locals {
     /// Counts what threads have of thread-local storage on their stacks, for those that are started later. For constructors: it takes a lock of the loader. A
     /// thread that allocates may hold what the holder of that lock waits for, and a child of a process with several threads may find it locked for good. What is
     /// loaded later has little room on stacks, or none.
+    ///
+    /// A program with a `malloc` of its own, for whose threads little is left to do, may have its own function for this as well: ThreadSanitizer's crashes
+    /// before it has started, which is after the constructors of preloaded libraries. Then nothing is counted.
     pub fn count() {
+        if has_other_malloc() {
+            return;
+        }
         let mut bytes = 0_usize;
         // SAFETY: the callback has this type, and gets a pointer to a local number.
         unsafe { libc::dl_iterate_phdr(Some(add), (&raw mut bytes).cast()) };

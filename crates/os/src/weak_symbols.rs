@@ -5,13 +5,14 @@
 //! |---|---|---|
 //! | `freestone_options` | the program | `options` |
 //! | `_IO_list_lock`, `_IO_list_unlock`, `_IO_list_resetlock` | glibc | `fork` |
+//! | `freestone_0_1_0_mallocs` | the crate `capi` | `thread` |
 //!
 //! Rust has no weak symbols: the assembler stores the addresses in a table, and the linker and the loader fill it in. Link-time optimisation puts
 //! this text beside the program's definition of `freestone_options`, where `.weak` would contradict it: `.weakref` makes only this reference weak.
 //!
 //! # Safety
 //! An address is null where no object defines the symbol, and then nothing is called or read. `freestone_options` must be a C string where a program
-//! defines it.
+//! defines it, and `freestone_0_1_0_mallocs` two addresses: what the name `malloc` is bound to, and the object's own.
 
 use core::ffi::{CStr, c_char};
 
@@ -20,6 +21,7 @@ core::arch::global_asm!(
     ".weak _IO_list_lock",
     ".weak _IO_list_unlock",
     ".weak _IO_list_resetlock",
+    ".weakref freestone_0_1_0_weak_mallocs, freestone_0_1_0_mallocs",
     ".pushsection .data.rel.ro.freestone_0_1_0_weak,\"aw\",@progbits",
     ".globl freestone_0_1_0_weak",
     ".hidden freestone_0_1_0_weak",
@@ -29,6 +31,7 @@ core::arch::global_asm!(
     ".quad _IO_list_lock",
     ".quad _IO_list_unlock",
     ".quad _IO_list_resetlock",
+    ".quad freestone_0_1_0_weak_mallocs",
     ".popsection",
 );
 
@@ -39,6 +42,7 @@ struct Addresses {
     lock: Option<unsafe extern "C" fn()>,
     unlock: Option<unsafe extern "C" fn()>,
     reset: Option<unsafe extern "C" fn()>,
+    mallocs: Option<&'static [usize; 2]>,
 }
 
 #[cfg(not(miri))]
@@ -50,7 +54,7 @@ unsafe extern "C" {
 /// The table. Miri has no assembler: there, no symbol is defined.
 #[cfg(miri)]
 fn addresses() -> &'static Addresses {
-    &Addresses { options: core::ptr::null(), lock: None, unlock: None, reset: None }
+    &Addresses { options: core::ptr::null(), lock: None, unlock: None, reset: None, mallocs: None }
 }
 
 /// The table.
@@ -92,6 +96,12 @@ pub fn reset_streams() {
         // SAFETY: the C library's function takes nothing; no other thread exists that could have the lock (`fork` calls this in a forked child only).
         unsafe { reset() };
     }
+}
+
+/// Whether this object has a `malloc`, and the process uses another.
+#[must_use]
+pub fn has_other_malloc() -> bool {
+    addresses().mallocs.is_some_and(|[bound, own]| bound != own)
 }
 
 #[cfg(test)]

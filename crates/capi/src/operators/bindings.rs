@@ -91,6 +91,12 @@ core::arch::global_asm!(
     ".quad freestone_0_1_0_malloc",
     ".quad freestone_0_1_0_free",
     ".quad freestone_0_1_0_aligned_alloc",
+    // For `weak_symbols` of `os`.
+    ".globl freestone_0_1_0_mallocs",
+    ".hidden freestone_0_1_0_mallocs",
+    "freestone_0_1_0_mallocs:",
+    ".quad malloc",
+    ".quad freestone_0_1_0_malloc",
     ".popsection",
 );
 

@@ -9,6 +9,7 @@ fn what_is_not_defined_is_empty_and_the_c_library_has_all_or_nothing() {
     let table = addresses();
     let has = [table.lock.is_some(), table.unlock.is_some(), table.reset.is_some()];
     assert_eq!(has, [cfg!(target_env = "gnu"); 3]);
+    assert!(!has_other_malloc(), "this program has no `malloc` of ours");
 }
 
 #[test]
