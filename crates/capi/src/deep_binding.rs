@@ -31,7 +31,6 @@ macro_rules! dlopen {
         core::arch::global_asm!(
             ".pushsection .text.freestone_0_1_0_dlopen,\"ax\",@progbits",
             ".globl freestone_0_1_0_dlopen",
-            ".protected freestone_0_1_0_dlopen",
             ".type freestone_0_1_0_dlopen,@function",
             "freestone_0_1_0_dlopen:",
             ".cfi_startproc",
