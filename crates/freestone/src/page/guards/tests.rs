@@ -314,6 +314,32 @@ fn a_guard_that_the_kernel_will_not_remove_is_given_up_and_the_block_is_placed_b
     }
 }
 
+/// Blocks of many lengths leave single pages between guards: those are not lost.
+#[test]
+#[cfg_attr(miri, ignore = "takes 20,000 blocks")]
+fn blocks_that_come_and_go_for_long_take_no_more_addresses_than_at_first() {
+    let world = World::hardened(4096, "full");
+    let pages = &world.shared.pages;
+    let allocate = |n_pages, align| {
+        let run = pages.allocate(n_pages, align, Kind::Large).unwrap();
+        OwnedRun::taken(Extent::new(run.page, n_pages))
+    };
+    let mut blocks: Vec<_> = (0..16).map(|_| allocate(Pages(1), Pages(1))).collect();
+    let mut random = 1_u32;
+    let mut replace = |n: u32| {
+        for at in 0..n {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let block = allocate(Pages(1 + (random >> 28)), Pages(1 << ((random >> 16) % 4)));
+            pages.quarantine(core::mem::replace(&mut blocks[at as usize % 16], block)).unwrap();
+        }
+    };
+    replace(2500);
+    let at_first = pages.state.lock().runs.high_water();
+    replace(20_000);
+    assert_eq!(pages.state.lock().runs.high_water() - at_first, Pages::ZERO);
+    world.check().unwrap();
+}
+
 /// Streams of blocks with every kind of guard: contents and invariants hold, and no guard is written.
 #[test]
 fn any_stream_keeps_contents_and_invariants_whatever_guards_there_are() {

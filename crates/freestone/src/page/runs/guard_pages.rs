@@ -3,6 +3,7 @@
 //! ```text
 //!  │ block │G│ block │G│ free …       a guard is a run of its own, behind a block
 //!  │ block │G│ free    G   free …     between free runs it becomes a part of one, and is still inaccessible
+//!  │ free    G │G│ block │            so does one of two guards, as one is enough
 //!  │ block │G│ block │G│ free …       it is a guard again when a block is placed before it
 //! ```
 //!
@@ -48,7 +49,7 @@ impl Runs {
         self.free_guard(page, free);
     }
 
-    /// Makes the guards at both ends of a free run free if the pages on their other side are.
+    /// Makes the guards at both ends of a free run free if the pages on their other side are free, or another guard.
     pub(super) fn end_guards_beside(&mut self, run: Extent) {
         for page in [run.end(), run.first - ONE] {
             if self.record(page).kind.get() == Kind::Guard {
@@ -93,14 +94,17 @@ impl Runs {
         self.insert(run, free);
     }
 
-    /// The state that a guard gets when the pages on both sides of it are free; `None` if they are not. It has no memory, so it joins a clean run
-    /// rather than another.
+    /// The state that a guard gets if no run in use is beside it. Behind a block that leaves one page before another guard there are two: the one that is
+    /// beside free pages protects nothing. `None` if it has to stay. It has no memory, so it joins a clean run rather than another.
     pub(super) fn state_between(&self, guard: PageIndex) -> Option<FreeState> {
         let is_free = |run: &Span| run.kind.get().is_free_and_mapped() || run.kind.get() == Kind::Reserved;
         // The pages beside a run start or end runs, or were never used: their records say what these are.
         let behind = self.record(guard + ONE);
         let before = self.record(self.record(guard - ONE).first_page());
-        if !is_free(before) || !(is_free(behind) || guard + ONE >= self.high_water()) {
+        let is_guard = |run: &Span| run.kind.get() == Kind::Guard;
+        let (free_before, free_behind) = (is_free(before), is_free(behind) || guard + ONE >= self.high_water());
+        let goes = free_before && (free_behind || is_guard(behind)) || free_behind && is_guard(before);
+        if !goes {
             return None;
         }
         let mapped = [behind, before].into_iter().filter(|run| run.kind.get().is_free_and_mapped());

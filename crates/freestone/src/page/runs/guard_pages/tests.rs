@@ -73,6 +73,33 @@ fn free_runs_join_across_a_guard_which_has_no_memory() {
     runs.check_free().unwrap();
 }
 
+/// A block that leaves one page before the guard of an earlier one makes that page its own.
+#[test]
+fn of_two_guards_beside_each_other_one_is_free_with_either_of_the_blocks() {
+    for frees_first in [true, false] {
+        let os = Fake::new(4096, RANGE_BYTES);
+        let mut runs = runs(&os);
+        let [first, second, _wall] = blocks(&mut runs, 4);
+        runs.free(first.first, dirty());
+        let (shorter, _) = runs.take_aligned(first.first, Pages(3), ONE, Kind::Large);
+        runs.take_guard(shorter.end());
+        runs.close_guard(shorter.end(), PageAccess::Marked);
+        runs.check_free().unwrap();
+        if frees_first {
+            runs.free(shorter.first, dirty());
+            assert_eq!(runs.run_at(first.first), first, "the guard before the second block stays");
+        } else {
+            runs.free(second.first, dirty());
+            assert_eq!(runs.run_at(first.end()), Extent::new(first.end(), Pages(5)), "that of the shorter block stays");
+        }
+        runs.check_free().unwrap();
+        runs.free(if frees_first { second.first } else { shorter.first }, dirty());
+        assert_eq!(runs.run_at(first.first), Extent::new(first.first, Pages(9)));
+        assert_eq!((count(&runs, Kind::Dirty), count(&runs, Kind::Guard)), (7, 4));
+        runs.check_free().unwrap();
+    }
+}
+
 #[test]
 fn whoever_takes_pages_into_use_finds_the_guards_in_them_wherever_they_are_taken_from() {
     for (skip, taken, guards) in [(0, 4, 0), (0, 5, 1), (0, 10, 2), (1, 4, 1), (3, 9, 2), (5, 4, 0)] {
