@@ -55,8 +55,10 @@ int main(void) {
         printf("%d connections open, the %dth is turned away\n", MOST_CONNECTIONS, MOST_CONNECTIONS + 1);
     }
 
-    freestone_pool_free(table, open[3]);
-    if (freestone_pool_free(table, open[3]) != FREESTONE_OK) {
+    /* `volatile`, because compilers warn of what this shows. */
+    connection_t *volatile closed = open[3];
+    freestone_pool_free(table, closed);
+    if (freestone_pool_free(table, closed) != FREESTONE_OK) {
         freestone_error_t error = freestone_pool_last_error(table);
         char text[200];
         freestone_error_text(&error, text, sizeof text);

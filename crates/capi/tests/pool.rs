@@ -27,7 +27,11 @@ parts! {
 #[test]
 fn the_connection_table_example_prints_what_its_header_states() {
     for way in [Way::Shared, Way::Archive] {
-        let program = harness::Program::of(&crate_dir().join("examples/connection_table.c"), way, &[]);
+        let program = harness::Program::of(
+            &crate_dir().join("examples/connection_table.c"),
+            way,
+            &["-O2", "-Wall", "-Wextra", "-Werror"],
+        );
         let said = harness::expect_silent(&mut program.command(), way);
         let expected = "8 connections open, the 9th is turned away\n\
                         connection 3 closed; closing it again: double free of ADDRESS: the block of 32 bytes is free already\n\
