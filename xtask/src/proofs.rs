@@ -69,7 +69,7 @@ const WITH_THREADS: [(&str, &[&str], &[&str]); 8] = [
             "page::purging",
             "page::tests",
             "stats::live_page",
-            "thread::idle",
+            "thread::idle::tests::again",
         ],
     ),
     ("freestone", &["--test", "threads", "--test", "explicit_heaps", "--test", "everything_at_once"], &[]),
