@@ -2,7 +2,7 @@ use crate::config::key;
 use crate::page::page_heap::OwnedRun;
 use crate::page::policy::guarding::Wanted;
 use crate::page::runs::Extent;
-use crate::page::tests::MIB;
+use crate::page::tests::{MIB, take_run};
 use crate::span::Kind;
 use crate::testing::{OneHeap, World, fill, free, reallocate};
 use crate::thread::heap::own::Own;
@@ -21,12 +21,6 @@ fn allocate(heap: Own<'_, Fake>, size: usize) -> *mut u8 {
     let block = heap.allocate(size, 1).start;
     assert!(!block.is_null());
     block
-}
-
-/// The run of a large block.
-fn take(world: &World, pages: u32) -> OwnedRun {
-    let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
-    OwnedRun::taken(Extent::new(run.page, run.pages))
 }
 
 /// Whether the run of a block has a guard behind it; watched heaps may have taken a page more than the block needs.
@@ -199,7 +193,7 @@ fn which_runs_get_guards_depends_on_level_sandbox_and_how_memory_is_faulted_in()
 fn a_block_that_cannot_grow_far_enough_keeps_its_guard() {
     let world = World::new(4096);
     let pages = &world.shared.pages;
-    let [block, room, _wall] = [4, 4, 1].map(|n| take(&world, n));
+    let [block, room, _wall] = [4, 4, 1].map(|n| take_run(&world, n));
     pages.free(room);
     let guard = block.page() + Pages(4);
     assert!(!pages.extend(&block, Pages(20)));

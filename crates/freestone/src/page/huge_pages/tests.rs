@@ -1,7 +1,7 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::config::key;
-use crate::page::tests::{MIB, dirty_bytes};
+use crate::page::tests::{MIB, dirty_bytes, take_run};
 use crate::span::Kind;
 use crate::testing::{World, free};
 use crate::thread::heap::own::Own;
@@ -15,11 +15,6 @@ const HUGE_BYTES: usize = 2 << 20;
 /// Whether a run is marked as one with a request for huge pages.
 fn has_marks(world: &World) -> bool {
     world.shared.pages.inspect(|state| state.runs.iter().any(|(_, run)| run.is_huge.get()))
-}
-
-fn allocate(world: &World, pages: u32) -> OwnedRun {
-    let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
-    OwnedRun::taken(Extent::new(run.page, run.pages))
 }
 
 #[test]
@@ -96,8 +91,8 @@ fn the_request_for_huge_pages_is_withdrawn_where_a_block_becomes_small_spans() {
 fn a_block_that_takes_a_run_with_a_request_has_its_mark() {
     let world = World::new(4096);
     world.os().give_huge_pages(HUGE_BYTES);
-    world.shared.pages.free(allocate(&world, 128));
-    let block = allocate(&world, 128);
+    world.shared.pages.free(take_run(&world, 128));
+    let block = take_run(&world, 128);
     assert!(has_marks(&world));
     world.shared.pages.free(block);
     world.shared.pages.purge();
@@ -113,12 +108,12 @@ fn a_run_stays_marked_where_the_request_could_not_be_withdrawn() {
         let world = World::new(4096);
         world.os().give_huge_pages(HUGE_BYTES);
         let heap = world.heap();
-        world.shared.pages.free(allocate(&world, 128));
+        world.shared.pages.free(take_run(&world, 128));
         world.os().plan(Some(Failure { nth_call: 0, errno: Errno::NOMEM, for_good: true }));
         end(&world, heap);
         assert!(has_marks(&world) && world.os().huge_bytes() == 4 * HUGE_BYTES);
         world.os().plan(None);
-        world.shared.pages.free(allocate(&world, 128));
+        world.shared.pages.free(take_run(&world, 128));
         world.shared.pages.purge();
         world.check().unwrap();
     }
@@ -128,7 +123,7 @@ fn a_run_stays_marked_where_the_request_could_not_be_withdrawn() {
 fn a_run_without_a_request_becomes_a_span_without_a_call_of_the_kernel() {
     let world = World::hardened(4096, "off");
     world.os().give_huge_pages(HUGE_BYTES);
-    let [run, _wall] = [8, 1].map(|n| allocate(&world, n));
+    let [run, _wall] = [8, 1].map(|n| take_run(&world, n));
     world.shared.pages.free(run);
     world.os().plan(None);
     assert!(world.shared.pages.allocate(Pages(2), Pages(1), Kind::Small).is_some());
@@ -157,7 +152,7 @@ fn no_huge_pages_are_requested_in_a_sandbox_that_was_switched_on_after_a_block_w
     let world = World::new(4096);
     world.os().give_huge_pages(HUGE_BYTES);
     world.set(key::THP, "off");
-    let block = allocate(&world, 128);
+    let block = take_run(&world, 128);
     world.set(key::THP, "auto");
     world.set(key::SANDBOX, "on");
     world.shared.pages.ask_for_huge_pages(&block, Pages::ZERO);

@@ -1,6 +1,7 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::config::key;
+use crate::page::tests::take_run;
 use crate::testing::World;
 use freestone_base::units::PAGE_BYTES_LOG2;
 use proptest::prelude::*;
@@ -15,11 +16,6 @@ fn world() -> World {
     world
 }
 
-fn allocate(world: &World, pages: u32) -> OwnedRun {
-    let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
-    OwnedRun::taken(Extent::new(run.page, run.pages))
-}
-
 fn pages_of(world: &World, block: &OwnedRun) -> Pages {
     world.shared.pages.extent(block).pages
 }
@@ -28,7 +24,7 @@ fn pages_of(world: &World, block: &OwnedRun) -> Pages {
 fn a_block_grows_into_the_free_run_behind_it_and_no_further() {
     let world = world();
     let pages = &world.shared.pages;
-    let [block, room, wall] = [4, 6, 1].map(|n| allocate(&world, n));
+    let [block, room, wall] = [4, 6, 1].map(|n| take_run(&world, n));
     assert!(!pages.extend(&block, Pages(5)), "the pages behind it are in use");
     pages.free(room);
     assert!(!pages.extend(&block, Pages(11)), "there are six");
@@ -44,7 +40,7 @@ fn a_block_grows_into_the_free_run_behind_it_and_no_further() {
 fn a_block_does_not_grow_past_the_address_range_or_a_limit() {
     let world = world();
     let pages = &world.shared.pages;
-    let block = allocate(&world, 4);
+    let block = take_run(&world, 4);
     let n_pages = pages.layout().n_pages as u32;
     assert!(!pages.extend(&block, Pages(n_pages)));
     // To the end of the arena, and then into pages that were never used.
@@ -59,7 +55,7 @@ fn a_block_does_not_grow_past_the_address_range_or_a_limit() {
 fn a_block_that_grows_leaves_the_last_page_of_the_address_range() {
     let world = world();
     let pages = &world.shared.pages;
-    let block = allocate(&world, 4);
+    let block = take_run(&world, 4);
     let most = pages.layout().n_pages as u32 - block.page().0 - 1;
     assert!(pages.extend(&block, growth::arena_step(Pages::ZERO, Pages(4))));
     assert!(pages.extend(&block, Pages(most)) && !pages.extend(&block, Pages(most + 1)));
@@ -70,7 +66,7 @@ fn a_block_that_grows_leaves_the_last_page_of_the_address_range() {
 fn what_is_cut_off_is_dirty_and_can_be_grown_into_again() {
     let world = world();
     let pages = &world.shared.pages;
-    let [block, _wall] = [10, 1].map(|n| allocate(&world, n));
+    let [block, _wall] = [10, 1].map(|n| take_run(&world, n));
     pages.shrink(&block, Pages(3));
     assert_eq!((pages_of(&world, &block), pages.stats().dirty_pages, pages.stats().large_pages), (Pages(3), 7, 4));
     assert!(pages.extend(&block, Pages(10)));
@@ -98,7 +94,7 @@ fn what_is_cut_off_a_block_with_huge_pages_has_some_too() {
     world.os().give_huge_pages(2 << 20);
     world.set(key::DIRTY_MAX, "1g");
     let pages = &world.shared.pages;
-    let block = allocate(&world, 256);
+    let block = take_run(&world, 256);
     assert!(pages.record(&block).is_huge.get());
     pages.shrink(&block, Pages(64));
     let rest = pages.state.lock().runs.run_at(block.page() + Pages(64));
@@ -136,7 +132,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Allocate(n) if blocks.len() < 8 => {
-                    let block = allocate(&world, n);
+                    let block = take_run(&world, n);
                     prop_assert!(pages.is_listed(&block, None) && !pages.is_listed(&block, Some(list)));
                     // SAFETY: the list is leaked.
                     pages.list_large(&block, unsafe { list.pinned() });
@@ -187,7 +183,7 @@ fn a_block_that_grows_ends_with_a_whole_huge_page_only_if_it_has_huge_pages_and_
 fn a_block_behind_many_pages_grows_like_the_first() {
     let world = world();
     world.spend_early_purges();
-    let [_first, block, room, _wall] = [400, 20, 40, 1].map(|n| allocate(&world, n));
+    let [_first, block, room, _wall] = [400, 20, 40, 1].map(|n| take_run(&world, n));
     world.shared.pages.free(room);
     assert!(world.shared.pages.extend(&block, Pages(60)));
 }
@@ -199,8 +195,8 @@ fn a_block_at_the_end_of_the_arena_grows_by_what_it_lacks() {
     let pages = &world.shared.pages;
     let (high_water, tail) =
         (|| pages.inspect(|state| state.runs.high_water()), || pages.inspect(|state| state.runs.clean_tail()));
-    let wall = allocate(&world, 1);
-    let block = allocate(&world, tail().0 - 1);
+    let wall = take_run(&world, 1);
+    let block = take_run(&world, tail().0 - 1);
     let (now, before) = (pages_of(&world, &block), high_water());
     assert_eq!(tail(), Pages(1));
     assert!(pages.extend(&block, now + Pages(5)));
@@ -217,7 +213,7 @@ fn the_new_part_of_a_block_is_prefaulted_if_it_is_clean_and_at_most_a_quarter() 
     let world = world();
     world.spend_early_purges();
     let pages = &world.shared.pages;
-    let [block, behind, _wall] = [40, 60, 1].map(|n| allocate(&world, n));
+    let [block, behind, _wall] = [40, 60, 1].map(|n| take_run(&world, n));
     pages.free(behind);
     let prefaulted = |to| {
         let before = world.os().prefaulted_bytes();

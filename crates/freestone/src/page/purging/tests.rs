@@ -3,7 +3,7 @@ use crate::config::key;
 use crate::page::page_heap::OwnedRun;
 use crate::page::policy::purge_bound::After;
 use crate::page::runs::Extent;
-use crate::page::tests::{MIB, dirty_bytes, dirty_mib, while_a_purge_is_held};
+use crate::page::tests::{MIB, dirty_bytes, dirty_mib, take_run, while_a_purge_is_held};
 use crate::span::Kind;
 use crate::testing::{World, free};
 use crate::thread::heap::own::Own;
@@ -103,12 +103,6 @@ fn at_most_sixteen_mebibytes_in_eight_decay_times_go_back_before_the_decay_time(
     world.shared.pages.purge_due_now();
     assert_eq!(dirty_bytes(&world), 0);
     world.check().unwrap();
-}
-
-/// Allocates `pages` for a large block.
-fn allocate(world: &World, pages: u32) -> OwnedRun {
-    let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
-    OwnedRun::taken(Extent::new(run.page, run.pages))
 }
 
 #[test]
@@ -292,7 +286,7 @@ fn a_run_that_only_waits_in_a_list_wakes_a_thread_that_sleeps_until_something_is
     world.spend_early_purges();
     let pages = &world.shared.pages;
     let span = pages.allocate(Pages(1), Pages(1), Kind::Small).expect("the fake kernel has memory");
-    let [span, block] = [OwnedRun::taken(Extent::new(span.page, span.pages)), allocate(&world, 2)];
+    let [span, block] = [OwnedRun::taken(Extent::new(span.page, span.pages)), take_run(&world, 2)];
     drop(pages.purge_due(pages.lock(), pages.now(), After::Other));
     let frees: [&dyn Fn(OwnedRun); 2] = [&|run| pages.free(run), &|run| assert!(pages.list_freed(run).is_ok())];
     for (run, free) in [span, block].into_iter().zip(frees) {
@@ -321,7 +315,7 @@ fn a_thread_sleeps_for_its_time_or_until_there_is_work_or_more_to_do() {
         pages.wake_for_work();
         false
     });
-    pages.free(allocate(&world, 5));
+    pages.free(take_run(&world, 5));
     pages.sleep(pages.wakes(), None, || false);
 }
 

@@ -1,7 +1,6 @@
 use super::*;
 use crate::config::key;
-use crate::page::runs::Extent;
-use crate::page::tests::MIB;
+use crate::page::tests::{MIB, take_run};
 use crate::span::Kind;
 use crate::testing::{World, fill, free, is_filled, reallocate};
 use freestone_base::sync::Ordering;
@@ -44,11 +43,6 @@ fn a_block_whose_move_fails_when_its_target_is_unmapped_moves_elsewhere_with_its
     }
 }
 
-fn allocate(world: &World, pages: u32) -> OwnedRun {
-    let run = world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large).expect("the fake kernel has memory");
-    OwnedRun::taken(Extent::new(run.page, run.pages))
-}
-
 #[test]
 fn memory_moves_to_a_block_that_is_at_least_as_long_and_in_no_sandbox() {
     for (to, sandbox, expected) in
@@ -56,7 +50,7 @@ fn memory_moves_to_a_block_that_is_at_least_as_long_and_in_no_sandbox() {
     {
         let world = World::hardened(4096, "off");
         world.set(key::SANDBOX, sandbox);
-        let [from, to] = [10, to].map(|n| allocate(&world, n));
+        let [from, to] = [10, to].map(|n| take_run(&world, n));
         let (page, n_to) = (from.page(), world.shared.pages.extent(&to).pages.0);
         let start = world.shared.pages.start(world.shared.pages.extent(&to));
         fill(world.shared.pages.start(world.shared.pages.extent(&from)), 9, 9 << 16);
@@ -77,7 +71,7 @@ fn the_request_for_huge_pages_is_withdrawn_where_the_memory_has_moved_away() {
     for is_refused in [false, true] {
         let world = World::hardened(4096, "off");
         world.os().give_huge_pages(2 << 20);
-        let [from, to] = [64, 128].map(|n| allocate(&world, n));
+        let [from, to] = [64, 128].map(|n| take_run(&world, n));
         let page = from.page();
         assert_eq!(world.os().huge_bytes(), 12 * MIB);
         let plan = Failure { nth_call: 1, errno: Errno::NOMEM, for_good: false };

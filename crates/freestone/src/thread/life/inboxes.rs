@@ -13,7 +13,8 @@ use freestone_os::Os;
 const BYTES_LEAST: usize = 256 << 10;
 
 impl<O: Os + 'static> Threads<O> {
-    /// Gives back the memory of blocks that wait in those inboxes that `which` says. Stops early when another thread forks, or `is_ending` says so. Returns whether some may wait.
+    /// Gives back the memory of blocks that wait in those inboxes that `which` says. Stops early when another thread forks, or `is_ending` says so. Returns whether
+    /// some may wait.
     pub(crate) fn purge_inboxes(&self, shared: &Shared<O>, which: Which, is_ending: &dyn Fn() -> bool) -> bool {
         let (decay_ms, bytes_least) = match (which, shared.settings().decay_ms()) {
             (Which::Rested | Which::All, _) => (0, 0),

@@ -1,6 +1,7 @@
 //! Guards that give way to what needs their pages, and those that cannot.
 
 use super::*;
+use freestone_testkit::ops::SplitMix;
 
 #[test]
 fn large_blocks_get_guards_and_spans_none_after_guards_had_to_give_way() {
@@ -37,10 +38,10 @@ fn guards_that_give_way_are_pages_that_can_be_accessed_and_no_other_is_touched()
 fn of_two_guards_side_by_side_each_gives_way_once() {
     let world = World::hardened(4096, "full");
     let pages = &world.shared.pages;
-    let [first, _second] = [(); 2].map(|()| take(&world, 4));
+    let [first, _second] = [(); 2].map(|()| take_run(&world, 4));
     let at = first.page();
     pages.free(first);
-    let shorter = take(&world, 3);
+    let shorter = take_run(&world, 3);
     assert_eq!(shorter.page(), at);
     let mut state = pages.lock();
     let kinds = [3, 4].map(|n| state.runs.record(at + Pages(n)).kind.get());
@@ -58,7 +59,7 @@ fn guards_by_access_rights_that_are_no_more_make_room_for_others() {
     let (heap, pages) = (world.heap(), &world.shared.pages);
     for _ in 0..if cfg!(miri) { 10 } else { 9000 } {
         // The longer one takes the page of the shorter one's guard.
-        [4, 6].into_iter().for_each(|n| pages.free(take(&world, n)));
+        [4, 6].into_iter().for_each(|n| pages.free(take_run(&world, n)));
         free(heap, allocate(heap, BLOCK));
     }
     let next = pages.state.lock().guarding.choose(Wanted::Always, Pages(4), true);
@@ -120,12 +121,11 @@ fn blocks_that_come_and_go_for_long_take_no_more_addresses_than_at_first() {
         OwnedRun::taken(Extent::new(run.page, n_pages))
     };
     let mut blocks: Vec<_> = (0..16).map(|_| allocate(Pages(1), Pages(1))).collect();
-    let mut random = 1_u32;
-    let mut replace = |n: u32| {
+    let mut random = SplitMix(1);
+    let mut replace = |n: usize| {
         for at in 0..n {
-            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let block = allocate(Pages(1 + (random >> 28)), Pages(1 << ((random >> 16) % 4)));
-            pages.quarantine(core::mem::replace(&mut blocks[at as usize % 16], block)).unwrap();
+            let block = allocate(Pages(1 + random.below(16) as u32), Pages(1 << random.below(4)));
+            pages.quarantine(core::mem::replace(&mut blocks[at % 16], block)).unwrap();
         }
     };
     replace(2500);

@@ -2,9 +2,8 @@
 
 use crate::config::key;
 use crate::page::page_heap::OwnedRun;
-use crate::page::purging::tests::allocate;
 use crate::page::runs::Extent;
-use crate::page::tests::{MIB, dirty_bytes};
+use crate::page::tests::{MIB, dirty_bytes, take_run};
 use crate::span::Kind;
 use crate::testing::{World, free};
 use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
@@ -17,7 +16,7 @@ fn dirty_pages(world: &World) -> u64 {
 #[test]
 fn what_a_large_block_leaves_dirty_beyond_a_mebibyte_goes_back_at_once_the_oldest_first() {
     let world = World::hardened(4096, "off");
-    let [old, _wall, young] = [10, 1, 12].map(|n| allocate(&world, n));
+    let [old, _wall, young] = [10, 1, 12].map(|n| take_run(&world, n));
     let first = old.page();
     world.shared.pages.free(old);
     assert_eq!((dirty_pages(&world), world.os().purged_bytes()), (10, 0), "it is at most 1 MiB");
@@ -31,8 +30,8 @@ fn what_a_large_block_leaves_dirty_beyond_a_mebibyte_goes_back_at_once_the_oldes
 #[test]
 fn one_page_in_32_of_what_is_in_use_may_stay() {
     let world = World::hardened(4096, "off");
-    let _in_use = allocate(&world, 1280);
-    let [dirty, _wall, more] = [40, 1, 10].map(|n| allocate(&world, n));
+    let _in_use = take_run(&world, 1280);
+    let [dirty, _wall, more] = [40, 1, 10].map(|n| take_run(&world, n));
     world.shared.pages.free(dirty);
     assert_eq!((dirty_pages(&world), world.os().purged_bytes()), (40, 0));
     world.shared.pages.free(more);
@@ -50,7 +49,7 @@ fn spans_alone_have_nothing_purged_at_once() {
             OwnedRun::taken(Extent::new(run.page, run.pages))
         })
         .collect();
-    let [block, _wall] = [1, 1].map(|n| allocate(&world, n));
+    let [block, _wall] = [1, 1].map(|n| take_run(&world, n));
     spans.into_iter().for_each(|span| pages.free(span));
     assert_eq!(world.os().purged_bytes(), 0);
     pages.free(block);
@@ -88,7 +87,7 @@ fn frees_through_lists_keep_little_while_there_is_budget_and_up_to_the_dirty_bou
 fn without_a_decay_time_nothing_goes_back_at_once() {
     let world = World::hardened(4096, "off");
     world.set(key::DECAY_MS, "4294967295");
-    let [dirty, _wall] = [200, 1].map(|n| allocate(&world, n));
+    let [dirty, _wall] = [200, 1].map(|n| take_run(&world, n));
     world.shared.pages.free(dirty);
     assert_eq!((dirty_pages(&world), world.os().purged_bytes()), (200, 0));
 }

@@ -3,9 +3,8 @@
 use crate::config::key;
 use crate::page::page_heap::OwnedRun;
 use crate::page::policy::purge_bound::After;
-use crate::page::purging::tests::allocate;
 use crate::page::runs::Extent;
-use crate::page::tests::{MIB, dirty_bytes, dirty_mib};
+use crate::page::tests::{MIB, dirty_bytes, dirty_mib, take_run};
 use crate::testing::World;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use std::vec::Vec;
@@ -15,9 +14,9 @@ fn dirty_pages_go_back_in_exchange_for_as_many_clean_ones_that_a_large_block_tak
     // The dirty run and its neighbours are too short for the block. A short block has nothing purged, and none has more purged than it takes.
     for (n_dirty, n_taken, n_left) in [(14, 15, 14), (15, 16, 0), (40, 41, 0), (10, 100, 0), (20, 24, 0)] {
         let world = World::hardened(4096, "off");
-        let [_wall, dirty, _second] = [1, n_dirty, 1].map(|n| allocate(&world, n));
+        let [_wall, dirty, _second] = [1, n_dirty, 1].map(|n| take_run(&world, n));
         world.shared.pages.free(dirty);
-        let block = allocate(&world, n_taken);
+        let block = take_run(&world, n_taken);
         assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, n_left, "{n_taken} pages, {n_dirty} dirty");
         assert_eq!(world.os().purged_bytes() >> PAGE_BYTES_LOG2, u64::from(n_dirty) - n_left);
         world.shared.pages.free(block);
@@ -29,8 +28,8 @@ fn dirty_pages_go_back_in_exchange_for_as_many_clean_ones_that_a_large_block_tak
 fn of_much_dirty_memory_only_as_much_goes_back_as_a_block_takes() {
     let world = World::hardened(4096, "off");
     // One part in 32 of it may be dirty when a large block is freed.
-    let _much = allocate(&world, 1200);
-    let runs = [(); 3].map(|()| [12, 1].map(|n| allocate(&world, n)));
+    let _much = take_run(&world, 1200);
+    let runs = [(); 3].map(|()| [12, 1].map(|n| take_run(&world, n)));
     for [dirty, _wall] in runs {
         world.shared.pages.free(dirty);
     }
@@ -49,7 +48,7 @@ fn freed_runs_in_lists_go_back_in_exchange_for_the_clean_pages_that_a_block_grow
     let world = World::hardened(4096, "off");
     let pages = &world.shared.pages;
     world.spend_early_purges();
-    let runs = [(); 3].map(|()| [10, 1].map(|n| allocate(&world, n)));
+    let runs = [(); 3].map(|()| [10, 1].map(|n| take_run(&world, n)));
     let run = pages.allocate_with_growth_room(Pages(17)).expect("the fake kernel has memory");
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     drop(pages.purge_due(pages.lock(), pages.now(), After::Other));
@@ -70,12 +69,12 @@ fn within_the_bound_no_dirty_page_goes_back_in_exchange_in_a_program_that_had_mo
     let before = world.os().purged_bytes();
     assert!(before > 0, "1 MiB was too much");
     // More than will be in use.
-    let high = allocate(&world, 2400);
+    let high = take_run(&world, 2400);
     world.shared.pages.free(high);
-    let [dirty, _wall, _block] = [300, 1, 1].map(|n| allocate(&world, n));
+    let [dirty, _wall, _block] = [300, 1, 1].map(|n| take_run(&world, n));
     world.shared.pages.free(dirty);
     let before = world.os().purged_bytes();
-    let _block = allocate(&world, 2000);
+    let _block = take_run(&world, 2000);
     assert_eq!(world.os().purged_bytes(), before);
 }
 
@@ -88,11 +87,11 @@ fn all_that_is_dirty_goes_back_in_exchange_while_more_is_in_use_than_ever() {
             dirty_mib(&world, 17);
             world.shared.pages.purge();
         }
-        let _more_than_there_was = allocate(&world, 300);
+        let _more_than_there_was = take_run(&world, 300);
         for round in 0..20 {
-            let [dirty, _wall] = [30, 1].map(|n| allocate(&world, n));
+            let [dirty, _wall] = [30, 1].map(|n| take_run(&world, n));
             world.shared.pages.free(dirty);
-            let _block = allocate(&world, 60);
+            let _block = take_run(&world, 60);
             assert_eq!(dirty_bytes(&world), 0, "round {round}");
         }
         world.check().unwrap();
@@ -107,15 +106,15 @@ fn as_many_dirty_pages_go_back_in_exchange_as_are_more_in_use_than_ever_but_no_m
         // There was more dirty than the bound: nothing goes back for other reasons.
         dirty_mib(&world, 17);
         world.shared.pages.purge();
-        let runs = [(); 6].map(|()| [40, 1].map(|n| allocate(&world, n)));
-        let high = allocate(&world, 500);
+        let runs = [(); 6].map(|()| [40, 1].map(|n| take_run(&world, n)));
+        let high = take_run(&world, 500);
         world.shared.pages.free(high);
         world.shared.pages.purge();
-        let _singles: Vec<_> = (0..n_single).map(|_| allocate(&world, 1)).collect();
+        let _singles: Vec<_> = (0..n_single).map(|_| take_run(&world, 1)).collect();
         for [dirty, _wall] in runs {
             world.shared.pages.free(dirty);
         }
-        let _block = allocate(&world, n_taken);
+        let _block = take_run(&world, n_taken);
         assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, 240 - n_purged, "{n_single}, {n_taken} pages");
         world.check().unwrap();
     }
@@ -127,18 +126,18 @@ fn churning() -> World {
     world.set(key::DIRTY_MAX, "4m");
     world.spend_early_purges();
     // Clean pages for all that follows, from a time that is forgotten.
-    let ahead = allocate(&world, 2300);
+    let ahead = take_run(&world, 2300);
     world.shared.pages.free(ahead);
     for _ in 0..2 {
         world.os().advance_ms(1000);
         world.shared.pages.purge_due_now();
     }
     let purged = world.os().purged_bytes();
-    let [first, _wall, second, _other, third] = [300, 1, 300, 1, 300].map(|n| allocate(&world, n));
+    let [first, _wall, second, _other, third] = [300, 1, 300, 1, 300].map(|n| take_run(&world, n));
     world.shared.pages.free(first);
     assert!(world.os().purged_bytes() > purged, "more than the bound");
     // 200 pages that were purged are missed now.
-    let [next, last] = [200, 300].map(|n| allocate(&world, n));
+    let [next, last] = [200, 300].map(|n| take_run(&world, n));
     [second, next, last].into_iter().for_each(|block| world.shared.pages.free(block));
     assert!(dirty_bytes(&world) >> PAGE_BYTES_LOG2 > 840);
     let _in_use = third;
@@ -152,7 +151,7 @@ fn a_block_of_a_program_that_churns_has_as_much_purged_as_its_clean_pages_put_be
         let world = churning();
         let in_use = |stats: crate::page::PageStats| stats.small_pages + stats.large_pages + stats.metadata_pages;
         let before = world.shared.pages.stats_with_ages().0;
-        let _block = allocate(&world, n_taken as u32);
+        let _block = take_run(&world, n_taken as u32);
         let after = world.shared.pages.stats_with_ages().0;
         assert!(after.dirty_pages + n_taken - n_clean < before.dirty_pages, "{n_taken} pages, {after:?}");
         // 16 MiB more than were ever in use; a purge gives back at least 1 MiB.
@@ -169,25 +168,25 @@ fn no_dirty_page_goes_back_in_exchange_once_the_budget_is_spent_or_without_a_dec
     // More than will be in use, and not for long: it is not beyond the bound.
     world.set(key::DIRTY_MAX, "1g");
     // One part in 32 of it may be dirty when a large block is freed.
-    let _much = allocate(&world, 640);
-    let high = allocate(&world, 1500);
+    let _much = take_run(&world, 640);
+    let high = take_run(&world, 1500);
     world.shared.pages.free(high);
     // A new budget.
     world.os().advance_ms(8000);
     world.shared.pages.purge_due_now();
     let before_all = world.os().purged_bytes();
     for round in 0..20 {
-        let [dirty, _wall] = [20, 1].map(|n| allocate(&world, n));
+        let [dirty, _wall] = [20, 1].map(|n| take_run(&world, n));
         world.shared.pages.free(dirty);
         let before = dirty_bytes(&world);
-        let _block = allocate(&world, 60);
+        let _block = take_run(&world, 60);
         assert!((dirty_bytes(&world) < before) == (round < 13), "round {round}");
     }
     assert_eq!(world.os().purged_bytes() - before_all, 16 * MIB as u64);
     let world = World::hardened(4096, "off");
     world.set(key::DECAY_MS, "4294967295");
-    let [dirty, _wall] = [20, 1].map(|n| allocate(&world, n));
+    let [dirty, _wall] = [20, 1].map(|n| take_run(&world, n));
     world.shared.pages.free(dirty);
-    let _block = allocate(&world, 60);
+    let _block = take_run(&world, 60);
     assert_eq!(world.os().purged_bytes(), 0);
 }
