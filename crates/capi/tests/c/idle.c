@@ -1,5 +1,6 @@
 /* Blocks of a thread that is idle, freed by others: their memory goes back, and what is in use beside them stays. By argument. */
 #define _GNU_SOURCE
+#include "clock.h"
 #include "expect.h"
 #include "freestone.h"
 #include <pthread.h>
@@ -89,12 +90,6 @@ static void waits(int purges) {
     }
 }
 
-static long now_us(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1000000L + now.tv_nsec / 1000;
-}
-
 /* Frees blocks of the first thread, looks through them, and then frees one more before each allocation that fails. */
 static void *fail_one_after_another(void *unused) {
     for (int i = 0; i < N_BLOCKS; i++) {
@@ -102,9 +97,9 @@ static void *fail_one_after_another(void *unused) {
             free(blocks[i].start);
         }
     }
-    long began = now_us();
+    double began = now_us();
     freestone_purge();
-    long one_look = now_us() - began;
+    double one_look = now_us() - began;
     began = now_us();
     for (int i = 0; i < 200; i++) {
         free(blocks[i * 64].start);

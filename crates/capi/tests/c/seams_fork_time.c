@@ -5,6 +5,7 @@
  * Prints the median and the mean time of a fork in the parent, in microseconds, how many MiB were resident before the last one, and
  * the longest pause of a call to malloc or free in the other threads. */
 #define _GNU_SOURCE
+#include "clock.h"
 #include "expect.h"
 #include <malloc.h>
 #include <pthread.h>
@@ -14,12 +15,6 @@
 
 static int is_over;
 static double longest_us[64];
-
-static double now_us(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
 
 /* Allocates and frees 3 MiB in blocks of 64 bytes to 256 KiB, and rests for a millisecond, so that the threads do not only wait for a
  * processor. */
