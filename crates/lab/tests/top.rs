@@ -6,7 +6,7 @@
 
 mod harness;
 
-use harness::{command, file, freestone, holds, installed, refuses, said, scratch};
+use harness::{command, file, freestone, holds, program_with, refuses, said, scratch};
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -43,14 +43,7 @@ int main(int argc, char **argv) {
 /// The program above; `None` without a C compiler.
 fn holder() -> Option<&'static str> {
     static PROGRAM: OnceLock<Option<String>> = OnceLock::new();
-    let make = || {
-        let (source, program) = (file("holder.c"), file("holder"));
-        fs::write(&source, HOLDER).unwrap();
-        let status = Command::new("cc").args(["-O0", "-o", &program, &source]).status().unwrap();
-        assert!(status.success());
-        Some(program)
-    };
-    PROGRAM.get_or_init(|| if installed("cc") { make() } else { None }).as_deref()
+    PROGRAM.get_or_init(|| program_with("holder", HOLDER, &["-O0"])).as_deref()
 }
 
 /// The library that the lab uses.
@@ -110,11 +103,7 @@ fn a_process_that_holds_a_known_amount_is_shown_with_it() {
     drop(child.stdin.take());
     assert_eq!(child.wait().unwrap().code(), Some(3));
     refuses(&["top", "--once", &pid], &["there is no process"]);
-    if installed("cc") {
-        let program = file("static");
-        let source = file("static.c");
-        fs::write(&source, "int main(void) { return 0; }\n").unwrap();
-        assert!(Command::new("cc").args(["-static", "-o", &program, &source]).status().unwrap().success());
+    if let Some(program) = program_with("static", "int main(void) { return 0; }\n", &["-static"]) {
         refuses(&["top", "--once", "--", &program], &[&program, "linked statically"]);
     }
 }

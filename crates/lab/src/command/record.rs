@@ -17,7 +17,6 @@ use crate::trace::timeline::Timeline;
 use anyhow::{Context, Result, bail};
 use run_folder::RunFolder;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The variable that the library reads.
@@ -111,8 +110,7 @@ fn conclude(options: &Options, folder: &RunFolder, output: &Path) -> Result<()> 
 }
 
 fn strip_file(path: &Path) -> Result<()> {
-    let recording = Recording::open(path)?;
-    fs::write(path, strip::encode(&recording)).with_context(|| format!("{} cannot be written", path.display()))
+    strip::write(&Recording::open(path)?, path)
 }
 
 /// The number of calls, and a summary in words.

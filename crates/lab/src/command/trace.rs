@@ -80,7 +80,7 @@ fn write_files(options: &Options, recording: &Recording, figures: &Analysis) -> 
         write_plot(&recording.program, figures, file)?;
     }
     if let Some(file) = &options.strip {
-        fs::write(file, strip::encode(recording)).with_context(|| format!("{} cannot be written", file.display()))?;
+        strip::write(recording, file)?;
     }
     Ok(())
 }

@@ -4,18 +4,20 @@
 //! order stay.
 
 use crate::trace::recording::Recording;
+use anyhow::{Context, Result};
 use freestone_trace::chunk::{self, Header, UNIT_BYTES};
 use freestone_trace::encoder::EVENT_BYTES_MAX;
 use freestone_trace::{Encoder, Event, What, file};
 use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::fs;
 use std::path::Path;
 
 /// Longest chunk that is written.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// The bytes of the trace: with numbers in place of addresses, and only the program's name of its command line.
-pub(crate) fn encode(recording: &Recording) -> Vec<u8> {
+fn encode(recording: &Recording) -> Vec<u8> {
     let name = Path::new(&recording.program).file_name().map(OsStr::to_string_lossy).unwrap_or_default();
     // The new file is whole, so it has to say that events are missing.
     let is_cut = recording.is_cut || !recording.damage.is_empty();
@@ -28,6 +30,14 @@ pub(crate) fn encode(recording: &Recording) -> Vec<u8> {
         stream
     });
     file_of(header, streams)
+}
+
+/// Writes the trace to a file, stripped.
+///
+/// # Errors
+/// The file cannot be written.
+pub(crate) fn write(recording: &Recording, file: &Path) -> Result<()> {
+    fs::write(file, encode(recording)).with_context(|| format!("{} cannot be written", file.display()))
 }
 
 /// What the trace's header says, but for the command and the length.

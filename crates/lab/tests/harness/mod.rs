@@ -119,12 +119,17 @@ pub(crate) fn refuses(arguments: &[&str], parts: &[&str]) {
 
 /// Compiles a C program; `None` if there is no compiler.
 pub(crate) fn program(name: &str, source: &str) -> Option<String> {
+    program_with(name, source, &["-O1", "-fno-builtin", "-pthread"])
+}
+
+/// Compiles a C program with these flags; `None` if there is no compiler.
+pub(crate) fn program_with(name: &str, source: &str, flags: &[&str]) -> Option<String> {
     if !installed("cc") {
         return None;
     }
     let (text, path) = (file(&format!("{name}.c")), file(name));
     fs::write(&text, source).expect("the folder can be written");
-    let compiled = Command::new("cc").args(["-O1", "-fno-builtin", "-pthread", "-o", &path, &text]).status();
+    let compiled = Command::new("cc").args(flags).args(["-o", &path, &text]).status();
     assert!(compiled.expect("a compiler").success());
     Some(path)
 }
