@@ -11,7 +11,6 @@ use crate::{Errno, GuardBy, MemoryRange, NotMoved, Os, Prefault, Target};
 use alloc::alloc::{Layout, alloc_zeroed, dealloc};
 use alloc::vec::Vec;
 use freestone_base::sync::Ordering;
-use freestone_base::units::PAGE_BYTES;
 use std::sync::{Mutex, PoisonError};
 
 /// Memory of kernels that are gone, for the next ones. The kernel of the machine takes longer to find and clear each OS page again than most tests take.
@@ -28,6 +27,9 @@ struct Spare {
     memory: usize,
     range_bytes: usize,
 }
+
+/// Address ranges start at multiples of this, wherever the test's own allocator puts their memory: what is placed by address is placed alike in each run.
+const ALIGN: usize = 2 << 20;
 
 /// How many bytes are compared at once.
 const PIECE: usize = 1024;
@@ -50,7 +52,7 @@ unsafe impl Os for Fake {
         let mut state = self.call().ok()?;
         if state.address_range == 0 {
             state.memory = self.zeroed_memory()?;
-            state.address_range = state.memory.next_multiple_of(PAGE_BYTES);
+            state.address_range = state.memory.next_multiple_of(ALIGN);
             let none = PageSet::with_room(self.range_bytes / self.os_page_bytes);
             state.committed = none.clone();
             state.known = none.clone();
@@ -271,7 +273,7 @@ impl Fake {
 
     /// Memory for the address range, and for aligning it here: the allocator would write to every byte of an aligned allocation to zero it.
     fn layout(&self) -> Layout {
-        Layout::array::<u8>(self.range_bytes + PAGE_BYTES).expect("the size of the test's address range is sensible")
+        Layout::array::<u8>(self.range_bytes + ALIGN).expect("the size of the test's address range is sensible")
     }
 
     /// Memory for the address range, all zero: where it starts.
