@@ -220,6 +220,15 @@ fn at_the_mapping_limit_free_and_purge_work_and_freed_memory_can_be_allocated_ag
 }
 
 #[test]
+fn blocks_that_are_short_beside_all_addresses_get_no_mappings_of_their_own() {
+    if emulated("the mappings are the emulator's") {
+        return;
+    }
+    run("seams_mappings.c", &["resized"]);
+    run("seams_mappings.c", &["huge"]);
+}
+
+#[test]
 fn no_file_of_proc_or_sys_is_needed() {
     if emulated("qemu needs /proc") {
         return;

@@ -25,6 +25,12 @@
 /* Hides a value from the compiler. */
 #define HIDE(value) ({ __auto_type hidden_ = (value) + 0; __asm__ volatile("" : "+r"(hidden_)); hidden_; })
 
+/* Says why a part of a test does not run here; the status of a program that does no more. */
+static inline int skip(const char *why) {
+    printf("skipped: %s\n", why);
+    return 0;
+}
+
 /* One step of a xorshift generator. */
 static inline uint64_t next_random(uint64_t *state) {
     *state ^= *state << 13;

@@ -11,11 +11,6 @@
 #include <sys/mount.h>
 #include <sys/wait.h>
 
-static int skip(const char *why) {
-    printf("skipped: %s\n", why);
-    return 0;
-}
-
 static void *churn(void *seed) {
     uint64_t state = (uint64_t)(uintptr_t)seed * 7919 + 1;
     unsigned char *blocks[200] = {0};

@@ -12,6 +12,7 @@
 use crate::config::Thp;
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::density::{self, Density, SAMPLES};
+use crate::page::policy::mappings;
 use crate::page::runs::{Extent, PurgingRun};
 use crate::page::state::State;
 use crate::span::{Kind, PageIndex};
@@ -72,10 +73,11 @@ impl<O: Os> PageHeap<O> {
         Some(Density::of_samples((0..SAMPLES).filter(|&sample| self.os.is_resident(start(sample))).count()))
     }
 
-    /// Requests huge pages for the whole huge pages inside a large block from `from` on; none if the kernel has none, or in a sandbox.
+    /// Requests huge pages for the whole huge pages inside a large block from `from` on; none if the kernel has none, in a
+    /// sandbox, or if there could be too many of such blocks.
     pub(super) fn ask_for_huge_pages(&self, block: &OwnedRun, from: Pages) {
         let (extent, huge) = (self.extent(block), self.huge_page_bytes());
-        if huge == 0 {
+        if huge == 0 || !mappings::may_be_huge(extent.pages, self.arena()) {
             return;
         }
         let start = self.start(extent);

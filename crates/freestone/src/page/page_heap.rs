@@ -241,6 +241,11 @@ impl<O: Os> PageHeap<O> {
         state.runs.counts().of(crate::span::Kind::Metadata).to_bytes().0 as u64 + state.storage as u64 + records
     }
 
+    /// The pages that were ever used.
+    pub(super) fn arena(&self) -> Pages {
+        Pages(self.lock().runs.high_water().0)
+    }
+
     /// Takes the lock and keeps it, before a fork. Runs that others are purging are not waited for: see
     /// [`PageHeap::adopt_purging_in_child`].
     pub(crate) fn lock_for_fork(&self) {

@@ -12,6 +12,7 @@
 //! | [`held_back`] | how many freed large blocks keep their addresses |
 //! | [`large_cache_share`] | how much memory the large-run caches of all threads may hold |
 //! | [`limit`] | whether an allocation fits the limits, and what to do if it does not |
+//! | [`mappings`] | how long a large block has to be to get a mapping of its own |
 //! | [`purge_bound`] | which dirty memory goes back to the kernel, and in what pieces |
 
 pub(super) mod churn;
@@ -22,4 +23,5 @@ pub(super) mod guarding;
 pub(super) mod held_back;
 pub(super) mod large_cache_share;
 pub(super) mod limit;
+pub(super) mod mappings;
 pub(super) mod purge_bound;

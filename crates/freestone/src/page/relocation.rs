@@ -1,6 +1,7 @@
 //! Relocation: moving the memory behind a large block to another, without copying.
 
 use crate::page::page_heap::{OwnedRun, PageHeap};
+use crate::page::policy::mappings;
 use crate::page::runs::FreeState;
 use freestone_base::units::Pages;
 use freestone_os::{Os, Target};
@@ -22,6 +23,9 @@ impl<O: Os> PageHeap<O> {
     pub(crate) fn relocate(&self, from: OwnedRun, to: OwnedRun) -> Moved {
         let source = self.extent(&from);
         if self.settings.sandbox() || self.extent(&to).pages < source.pages {
+            return Moved::No;
+        }
+        if !mappings::may_move(source.pages, self.arena()) {
             return Moved::No;
         }
         if let Err(failed) = self.move_memory(&from, &to) {
