@@ -175,8 +175,8 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Allocates `pages` for a large block that is going to grow: with several times as much address space, itself included, free behind
-    /// it. `None` if there is no such stretch.
-    pub(crate) fn allocate_with_growth_room(&self, pages: Pages) -> Option<Run> {
+    /// it, or, if a block of `held` that becomes so long is copied to dirty memory, some of that. `None` if there is no such stretch.
+    pub(crate) fn allocate_with_growth_room(&self, held: Pages, pages: Pages) -> Option<Run> {
         self.open()?;
         let room = growth::with_growth_room(pages).filter(|room| self.could_hold(*room, Pages(1)))?;
         let request = Request { pages, piece: pages, kind: Kind::Large, align: Pages(1), room, is_huge: false };
@@ -185,6 +185,12 @@ impl<O: Os> PageHeap<O> {
         if let Some(dirty) = self.longest_dirty(&mut state, room) {
             self.note_reuse(&mut state);
             return self.take(&mut state, dirty.first, request);
+        }
+        if growth::prefers_dirty(held, pages) {
+            if let Some(dirty) = state.runs.find_dirty(pages) {
+                self.note_reuse(&mut state);
+                return self.take(&mut state, dirty, request);
+            }
         }
         // Memory that stays when it is freed is to be used again, room or not.
         if state.runs.counts().of(Kind::Stuck) > state.in_use() {
@@ -200,6 +206,14 @@ impl<O: Os> PageHeap<O> {
         longest(state).or_else(|| {
             let _ = self.empty_freed(state);
             longest(state)
+        })
+    }
+
+    /// A dirty run of at least `pages`; if there is none, empties the lists and looks again.
+    pub(super) fn dirty_run(&self, state: &mut State, pages: Pages) -> Option<PageIndex> {
+        state.runs.find_dirty(pages).or_else(|| {
+            let _ = self.empty_freed(state);
+            state.runs.find_dirty(pages)
         })
     }
 

@@ -24,6 +24,18 @@ impl<O: Os> PageHeap<O> {
         (rounds && self.extend_to(block, whole)) || self.extend_to(block, pages)
     }
 
+    /// Whether a large block that is to have `pages` is better copied to dirty memory than made longer where it is: it would get clean pages there.
+    pub(crate) fn prefers_dirty(&self, block: &OwnedRun, pages: Pages) -> bool {
+        let run = self.extent(block);
+        if !growth::prefers_dirty(run.pages, pages) {
+            return false;
+        }
+        let mut state = self.lock();
+        // The page behind a run starts a run, or was never used.
+        let behind = state.runs.record(run.end()).kind.get();
+        !matches!(behind, Kind::Dirty | Kind::Stuck) && self.dirty_run(&mut state, pages).is_some()
+    }
+
     /// As [`PageHeap::extend`], exactly.
     fn extend_to(&self, block: &OwnedRun, pages: Pages) -> bool {
         let run = self.extent(block);

@@ -84,12 +84,12 @@ pub(crate) fn take_cached<O: Os>(current: Current<'_, O>, size: usize) -> *mut u
 /// Allocates a large block of at least `size` bytes with free pages behind it to grow into, if there are any.
 #[cold]
 #[must_use]
-pub(crate) fn allocate_with_growth_room<O: Os>(own: Own<'_, O>, size: usize) -> NewBlock {
+pub(crate) fn allocate_with_growth_room<O: Os>(own: Own<'_, O>, held: usize, size: usize) -> NewBlock {
     let Some(n_pages) = Bytes(size).to_pages() else { return NewBlock::NONE };
     if !own.has_room(n_pages) {
         return NewBlock::NONE;
     }
-    let run = own.shared().pages.allocate_with_growth_room(n_pages);
+    let run = own.shared().pages.allocate_with_growth_room(Pages::in_bytes(held as u64), n_pages);
     if run.is_none() { allocate(own, size, 1) } else { hand_out_new(own, run) }
 }
 
@@ -255,6 +255,16 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: PageIndex, to: PageI
     own.accounts().count_large_free();
     publish(own, -freed_bytes);
     moved
+}
+
+/// Whether a large block that is to hold `size` bytes is better copied to memory that is in the process than made longer where it is.
+///
+/// # Safety
+/// - `page` starts a large block that the program holds.
+pub(crate) unsafe fn prefers_dirty<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize) -> bool {
+    // SAFETY: the page starts a large block, and its run is the caller's (this function's contract).
+    let run = unsafe { OwnedRun::at(page) };
+    Bytes(size).to_pages().is_some_and(|pages| own.shared().pages.prefers_dirty(&run, pages))
 }
 
 /// Makes a large block hold `size` bytes where it is; `false` if it cannot grow there, or would no longer be a large block.

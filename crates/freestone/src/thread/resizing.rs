@@ -18,6 +18,7 @@ use crate::thread::growth::{small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
 use crate::thread::large;
 use crate::thread::locate::{Place, locate};
+use crate::thread::new_block::NewBlock;
 use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
 use crate::thread::watched::{empty_block, exact_free, large_block, large_marks, resize};
@@ -26,6 +27,9 @@ use freestone_os::Os;
 
 /// From this size on moving memory is cheaper than copying it: a system call against 64 OS pages read and written.
 const RELOCATE_LEAST: usize = 256 * 1024;
+
+/// As [`RELOCATE_LEAST`], if the new block has memory already, which moving would give back to the kernel: the next block would have to fault it in again.
+const RELOCATE_OVER_MEMORY_LEAST: usize = 4 << 20;
 
 impl<O: Os + 'static> Own<'_, O> {
     /// Makes a block, not null, hold `size` bytes, keeping its contents up to the smaller size, aligned to `align`, a power of two; null
@@ -70,7 +74,7 @@ unsafe fn move_small<O: Os>(
     align: usize,
 ) -> *mut u8 {
     let usable = block_bytes(class);
-    let moved = allocate_for_growth(own, usable, Request::new(size, align, Family::C));
+    let moved = allocate_for_growth(own, usable, Request::new(size, align, Family::C)).start;
     if !moved.is_null() {
         // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
         unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
@@ -92,7 +96,7 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
     if resize::stays(&examined, size) {
         return at.0;
     }
-    let moved = allocate_for_growth(own, examined.block.capacity(), examined.request(size, align));
+    let moved = allocate_for_growth(own, examined.block.capacity(), examined.request(size, align)).start;
     if !moved.is_null() {
         // SAFETY: the old block holds the size that its trailer says and the new one `size`; they are two blocks, so they do not overlap.
         unsafe { moved.copy_from_nonoverlapping(at.0, examined.fields.size().min(size)) };
@@ -109,7 +113,7 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
 fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
     let Some(asked) = own.guarded_block(block) else { return ptr::null_mut() };
     let (usable, family) = (asked.size, Family::of(asked.kind.family()).unwrap_or(Family::C));
-    let moved = allocate_for_growth(own, usable, Request::new(size, align, family));
+    let moved = allocate_for_growth(own, usable, Request::new(size, align, family)).start;
     if !moved.is_null() {
         // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
         unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
@@ -147,25 +151,28 @@ unsafe fn resize_large<O: Os>(
     let watched = large_marks::is_watched(own, page).then(|| large_marks::examine(own, page, Claim::NOTHING));
     let is_large = class_of_aligned(size, align).is_none();
     // SAFETY: the page starts a large block, which is the caller's (this function's contract).
-    if is_large && !large_block::moves(own, page, size) && unsafe { own.resize_in_place(block, size) } {
+    let moves = !is_large || large_block::moves(own, page, size) || unsafe { large::prefers_dirty(own, page, size) };
+    // SAFETY: as above.
+    if !moves && unsafe { own.resize_in_place(block, size) } {
         return block;
     }
     // SAFETY: as above.
     let run_bytes = unsafe { large::bytes(own, page) };
     let (usable, family) = watched.map_or((run_bytes, Family::C), |asked| (asked.size, asked.family));
     let request = Request::new(size, align, family);
-    let mut moved = allocate_for_growth(own, usable, request);
+    let target = allocate_for_growth(own, usable, request);
+    let mut moved = target.start;
     // SAFETY: as above; no code uses the new block yet.
-    match unsafe { relocate(own, page, moved) } {
+    match unsafe { relocate(own, page, target) } {
         Moved::Yes => {
             remark(own, moved);
             return moved;
         }
         Moved::No => remark(own, moved),
-        Moved::TargetLost => moved = allocate_for_growth(own, usable, request),
+        Moved::TargetLost => moved = allocate_for_growth(own, usable, request).start,
     }
     // SAFETY: as above; the block still has its memory. This is one that should have moved, and memory is short.
-    if moved.is_null() && size < usable && unsafe { own.resize_in_place(block, size) } {
+    if moved.is_null() && (is_large || size < usable) && unsafe { own.resize_in_place(block, size) } {
         return block;
     }
     if !moved.is_null() {
@@ -202,34 +209,35 @@ fn remark<O: Os>(own: Own<'_, O>, moved: *mut u8) {
 }
 
 /// A block for a request in place of a block of `usable` bytes, with room to grow if there is any.
-fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, request: Request) -> *mut u8 {
+fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, request: Request) -> NewBlock {
     let (size, align) = (request.size, request.align);
     let with_room = with_growth_room(usable, size);
     if with_room > size && align <= GRANULE_BYTES {
         let block = if with_room <= SMALL_MAX || own.watch().is_some() {
             own.allocate_for(Request { room: with_room, ..request })
         } else {
-            large::allocate_with_growth_room(own, size.max(SMALL_MAX + 1))
+            large::allocate_with_growth_room(own, usable, size.max(SMALL_MAX + 1))
         };
         if !block.start.is_null() {
-            return block.start;
+            return block;
         }
     }
-    own.allocate_for(request).start
+    own.allocate_for(request)
 }
 
 /// Moves the memory of the large block at `page` to another block, if that is a large one and it is worth a system call. The page heap sees that it is long enough.
 ///
 /// # Safety
 /// - `page` starts a large block that is the caller's; `moved` is null or a block that no code uses yet.
-unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, moved: *mut u8) -> Moved {
+unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, target: NewBlock) -> Moved {
     // SAFETY: the page starts a large block (this function's contract).
     let bytes = unsafe { large::bytes(own, page) };
     // SAFETY: as above, so it has a record.
     let is_counted = exact_free::counts(own, unsafe { own.shared().pages.span(page) });
-    let result = match locate(own.shared(), moved) {
+    let least = if target.zero { RELOCATE_LEAST } else { RELOCATE_OVER_MEMORY_LEAST };
+    let result = match locate(own.shared(), target.start) {
         // SAFETY: both are the caller's.
-        Place::Large { page: to } if bytes >= RELOCATE_LEAST => unsafe { large::relocate(own, page, to) },
+        Place::Large { page: to } if bytes >= least => unsafe { large::relocate(own, page, to) },
         _ => Moved::No,
     };
     // Of two blocks that were handed out one is left.

@@ -21,6 +21,13 @@ const ROOM_FACTOR: u32 = 4;
 /// grows in small steps is filled before it grows again; one that doubles its room may not be.
 const POPULATE_SHARE: u32 = 4;
 
+/// A block that grows by at least this part, and stays shorter than [`COPIED_MOST`], is copied to memory that is dirty rather than given clean pages: copying costs less than the
+/// page faults of the new part, and what the dirty memory costs to give back.
+const STEEP_SHARE: u32 = 4;
+
+/// See [`STEEP_SHARE`]: 4 MiB. From there on it may have huge pages.
+const COPIED_MOST: Pages = Pages(64);
+
 /// A block that grows may end with a whole huge page, if that adds at most the first part to it while it is short, and the second when it is
 /// longer than [`SHORT_PAGES`].
 const SLACK_SHARE: (u32, u32) = (8, 64);
@@ -47,6 +54,11 @@ pub(in crate::page) fn may_end_whole(pages: Pages, whole: Pages) -> bool {
 /// Whether a block of `pages` that grew by `more` gets the memory for that at once.
 pub(in crate::page) fn populates(pages: Pages, more: Pages) -> bool {
     more <= Pages(pages.0 / POPULATE_SHARE)
+}
+
+/// Whether a block of `pages` that is to have `wanted` is copied to dirty memory, if there is any.
+pub(in crate::page) fn prefers_dirty(pages: Pages, wanted: Pages) -> bool {
+    wanted < COPIED_MOST && wanted.saturating_sub(pages) >= Pages(pages.0.div_ceil(STEEP_SHARE))
 }
 
 #[cfg(test)]

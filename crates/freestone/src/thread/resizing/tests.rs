@@ -1,9 +1,11 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::size_class::class_of;
-use crate::testing::{World, fill, free, is_filled, reallocate};
+use crate::testing::{World, fill, free, is_filled, reallocate, resize_in_place};
 use freestone_os::Errno;
-use freestone_os::fake::Failure;
+use freestone_os::fake::{Failure, Fake};
+
+mod dirty_memory;
 
 /// Bytes of the class of a block for `size` bytes.
 fn class_bytes(size: usize) -> usize {

@@ -28,7 +28,7 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, request: Request) -> NewBlock {
         return NewBlock::NONE;
     }
     let mut block = if request.room > request.size && request.align <= crate::size_class::GRANULE_BYTES {
-        large::allocate_with_growth_room(own, bytes_for(request.size))
+        large::allocate_with_growth_room(own, usize::MAX, bytes_for(request.size))
     } else {
         large::allocate(own, bytes_for(request.room), request.align)
     };

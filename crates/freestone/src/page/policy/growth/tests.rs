@@ -34,3 +34,10 @@ fn a_growing_block_ends_with_a_whole_huge_page_if_that_is_little_for_its_length(
 fn a_block_that_grows_by_a_quarter_is_populated_and_one_that_doubles_is_not() {
     assert!(populates(Pages(100), Pages(25)) && !populates(Pages(100), Pages(26)));
 }
+
+#[test]
+fn what_grows_by_a_quarter_to_less_than_4_mebibytes_prefers_dirty_memory() {
+    let prefers = |pages, wanted| prefers_dirty(Pages(pages), Pages(wanted));
+    assert_eq!([(1, 2), (8, 10), (9, 12), (31, 63)].map(|(pages, wanted)| prefers(pages, wanted)), [true; 4]);
+    assert_eq!([(8, 9), (9, 11), (8, 8), (8, 4), (31, 64)].map(|(pages, wanted)| prefers(pages, wanted)), [false; 5]);
+}
