@@ -46,6 +46,7 @@ mod containers;
 mod false_sharing;
 mod fragmentation_phases;
 mod free_only_consumer;
+mod growing_buffers;
 mod idle_after_burst;
 mod idle_owner;
 mod idle_threads;

@@ -191,6 +191,7 @@ fn every_workload_runs_in_small_and_reports_the_same_checksum_twice() {
         "larson ops=4000 slots=50 rounds=10",
         "producer_consumer ops=5000",
         "realloc_growth limit=200000",
+        "growing_buffers ops=2000 buffers=20",
         "burst_keep_every_20th burst_mib=4 wait_ms=60",
         "burst_keep_every_20th burst_mib=4 wait_ms=60 threads=0",
         "idle_threads threads=8 burst_kib=64 wait_ms=60",

@@ -77,7 +77,7 @@ static int resized(void) {
             blocks[at] = NULL;
         }
         size_t old = begins ? 0 : sizes[at];
-        sizes[at] = begins ? LEAST : old + old / 5;
+        sizes[at] = begins ? LEAST : old + old / 10;
         EXPECT(blocks[at] = realloc(blocks[at], sizes[at]));
         EXPECT(old == 0 || (blocks[at][0] == (char)at && blocks[at][old - 1] == (char)at));
         blocks[at][0] = blocks[at][sizes[at] - 1] = (char)at;

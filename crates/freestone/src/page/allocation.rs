@@ -14,7 +14,7 @@ use crate::page::run_lists::{LENGTHS, Numbers};
 use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Kind, PageIndex};
-use freestone_base::units::Pages;
+use freestone_base::units::{Bytes, Pages};
 use freestone_os::Os;
 
 /// A block may consist of dirty and other pages if at most one part in this many is not dirty.
@@ -174,10 +174,11 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Allocates `pages` for a large block that is going to grow: with several times as much address space, itself included, free behind
-    /// it, or, if a block of `held` that becomes so long is copied to dirty memory, some of that. `None` if there is no such stretch.
-    pub(crate) fn allocate_with_growth_room(&self, held: Pages, pages: Pages) -> Option<Run> {
+    /// Allocates pages for a large block of `held` pages that grows to `size`, and is going to grow further: with several times as much address space, itself
+    /// included, free behind it. `None` if there is no such stretch, or if the block grows steeply: room for all of those would scatter them, and what they leave would be too short for the next.
+    pub(crate) fn allocate_with_growth_room(&self, held: Pages, size: Bytes) -> Option<Run> {
         self.open()?;
+        let pages = size.to_pages().filter(|_| !growth::prefers_dirty(held, size))?;
         let room = growth::with_growth_room(pages).filter(|room| self.could_hold(*room, Pages(1)))?;
         let request = Request { pages, piece: pages, kind: Kind::Large, align: Pages(1), room, is_huge: false };
         let mut state = self.lock();
@@ -185,12 +186,6 @@ impl<O: Os> PageHeap<O> {
         if let Some(dirty) = self.longest_dirty(&mut state, room) {
             self.note_reuse(&mut state);
             return self.take(&mut state, dirty.first, request);
-        }
-        if growth::prefers_dirty(held, pages) {
-            if let Some(dirty) = state.runs.find_dirty(pages) {
-                self.note_reuse(&mut state);
-                return self.take(&mut state, dirty, request);
-            }
         }
         // Memory that stays when it is freed is to be used again, room or not.
         if state.runs.counts().of(Kind::Stuck) > state.in_use() {

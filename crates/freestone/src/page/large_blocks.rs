@@ -12,7 +12,7 @@ use crate::page::policy::purge_bound::After;
 use crate::page::runs::{Extent, FreeState};
 use crate::page::state::State;
 use crate::span::{Kind, PageIndex};
-use freestone_base::units::Pages;
+use freestone_base::units::{Bytes, Pages};
 use freestone_os::Os;
 
 impl<O: Os> PageHeap<O> {
@@ -24,12 +24,10 @@ impl<O: Os> PageHeap<O> {
         (rounds && self.extend_to(block, whole)) || self.extend_to(block, pages)
     }
 
-    /// Whether a large block that is to have `pages` is better copied to dirty memory than made longer where it is: it would get clean pages there.
-    pub(crate) fn prefers_dirty(&self, block: &OwnedRun, pages: Pages) -> bool {
+    /// Whether a large block that is to hold `size` is better copied to dirty memory than made longer where it is: it would get clean pages there.
+    pub(crate) fn prefers_dirty(&self, block: &OwnedRun, size: Bytes) -> bool {
         let run = self.extent(block);
-        if !growth::prefers_dirty(run.pages, pages) {
-            return false;
-        }
+        let Some(pages) = size.to_pages().filter(|_| growth::prefers_dirty(run.pages, size)) else { return false };
         let mut state = self.lock();
         // The page behind a run starts a run, or was never used.
         let behind = state.runs.record(run.end()).kind.get();

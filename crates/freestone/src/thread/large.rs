@@ -89,7 +89,7 @@ pub(crate) fn allocate_with_growth_room<O: Os>(own: Own<'_, O>, held: usize, siz
     if !own.has_room(n_pages) {
         return NewBlock::NONE;
     }
-    let run = own.shared().pages.allocate_with_growth_room(Pages::in_bytes(held as u64), n_pages);
+    let run = own.shared().pages.allocate_with_growth_room(Pages::in_bytes(held as u64), Bytes(size));
     if run.is_none() { allocate(own, size, 1) } else { hand_out_new(own, run) }
 }
 
@@ -264,7 +264,7 @@ pub(crate) unsafe fn relocate<O: Os>(own: Own<'_, O>, from: PageIndex, to: PageI
 pub(crate) unsafe fn prefers_dirty<O: Os>(own: Own<'_, O>, page: PageIndex, size: usize) -> bool {
     // SAFETY: the page starts a large block, and its run is the caller's (this function's contract).
     let run = unsafe { OwnedRun::at(page) };
-    Bytes(size).to_pages().is_some_and(|pages| own.shared().pages.prefers_dirty(&run, pages))
+    own.shared().pages.prefers_dirty(&run, Bytes(size))
 }
 
 /// Makes a large block hold `size` bytes where it is; `false` if it cannot grow there, or would no longer be a large block.

@@ -3,9 +3,9 @@
 use crate::workload::definition::Workload;
 use crate::workload::{
     alloc_free_pair, binary_trees, burst_keep_every_20th, calloc_huge, central_refill, containers, false_sharing,
-    fragmentation_phases, free_only_consumer, idle_after_burst, idle_owner, idle_threads, large_churn, larson,
-    latency_tail, pool_calloc, producer_consumer, programs, random_mixed, realloc_growth, replay, shifting_sizes,
-    startup, threads_come_and_go, tiny_hot, web_server,
+    fragmentation_phases, free_only_consumer, growing_buffers, idle_after_burst, idle_owner, idle_threads, large_churn,
+    larson, latency_tail, pool_calloc, producer_consumer, programs, random_mixed, realloc_growth, replay,
+    shifting_sizes, startup, threads_come_and_go, tiny_hot, web_server,
 };
 
 /// Every workload, in the order of the tables.
@@ -28,6 +28,7 @@ pub(crate) static ALL: &[&Workload] = &[
     &large_churn::WORKLOAD,
     &calloc_huge::WORKLOAD,
     &realloc_growth::WORKLOAD,
+    &growing_buffers::WORKLOAD,
     &fragmentation_phases::WORKLOAD,
     &shifting_sizes::WORKLOAD,
     &free_only_consumer::WORKLOAD,

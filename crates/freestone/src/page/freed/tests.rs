@@ -85,8 +85,11 @@ fn listed_runs_are_used_before_clean_memory() {
         ("large", |_, heap| heap.allocate(9 * PAGE_BYTES, 1).start.addr()),
         ("small", |_, heap| heap.allocate(24, 1).start.addr()),
         ("grows", |world, _| {
-            let run =
-                world.shared.pages.allocate_with_growth_room(Pages(2), Pages(2)).expect("the fake kernel has memory");
+            let run = world
+                .shared
+                .pages
+                .allocate_with_growth_room(Pages(2), Pages(2).to_bytes())
+                .expect("the fake kernel has memory");
             world.shared.pages.layout().page_start(run.page).addr()
         }),
     ];

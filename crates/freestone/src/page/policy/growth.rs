@@ -1,9 +1,10 @@
 //! Growth: how much address space and memory to take ahead of need.
 //!
 //! The arena grows in steps that lengthen with it, so that the number of system calls stays logarithmic in its size. A block that grows
-//! (`realloc`) is placed with address space behind it, and gets the memory of its new part at once where it is likely to be written.
+//! by little (`realloc`) is placed with address space behind it, and gets the memory of its new part at once where it is likely to be written. One
+//! that grows steeply takes memory that is dirty.
 
-use freestone_base::units::Pages;
+use freestone_base::units::{Bytes, Pages};
 
 /// The arena grows by at least this much: 1 MiB, so that a small process stays small.
 const ARENA_STEP_LEAST: u32 = 16;
@@ -21,9 +22,9 @@ const ROOM_FACTOR: u32 = 4;
 /// grows in small steps is filled before it grows again; one that doubles its room may not be.
 const POPULATE_SHARE: u32 = 4;
 
-/// A block that grows by at least this part, and stays shorter than [`COPIED_MOST`], is copied to memory that is dirty rather than given clean pages: copying costs less than the
-/// page faults of the new part, and what the dirty memory costs to give back.
-const STEEP_SHARE: u32 = 4;
+/// A block that grows by at least this part, and stays shorter than [`COPIED_MOST`], is copied to dirty memory rather than given clean pages where it is, and gets no
+/// room: programs that grow many buffers at once grow them by a half, or double them.
+const STEEP_SHARE: usize = 8;
 
 /// See [`STEEP_SHARE`]: 4 MiB. From there on it may have huge pages.
 const COPIED_MOST: Pages = Pages(64);
@@ -56,9 +57,10 @@ pub(in crate::page) fn populates(pages: Pages, more: Pages) -> bool {
     more <= Pages(pages.0 / POPULATE_SHARE)
 }
 
-/// Whether a block of `pages` that is to have `wanted` is copied to dirty memory, if there is any.
-pub(in crate::page) fn prefers_dirty(pages: Pages, wanted: Pages) -> bool {
-    wanted < COPIED_MOST && wanted.saturating_sub(pages) >= Pages(pages.0.div_ceil(STEEP_SHARE))
+/// Whether a block of `held` pages that is to hold `wanted` bytes is copied to dirty memory, if there is any.
+pub(in crate::page) fn prefers_dirty(held: Pages, wanted: Bytes) -> bool {
+    let held = held.to_bytes().0;
+    wanted < COPIED_MOST.to_bytes() && wanted.0.saturating_sub(held) >= held / STEEP_SHARE
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use super::*;
+use freestone_base::units::PAGE_BYTES;
 
 #[test]
 fn the_arena_grows_by_an_eighth_between_1_and_64_mebibytes_and_never_by_less_than_is_wanted() {
@@ -36,8 +37,10 @@ fn a_block_that_grows_by_a_quarter_is_populated_and_one_that_doubles_is_not() {
 }
 
 #[test]
-fn what_grows_by_a_quarter_to_less_than_4_mebibytes_prefers_dirty_memory() {
-    let prefers = |pages, wanted| prefers_dirty(Pages(pages), Pages(wanted));
-    assert_eq!([(1, 2), (8, 10), (9, 12), (31, 63)].map(|(pages, wanted)| prefers(pages, wanted)), [true; 4]);
-    assert_eq!([(8, 9), (9, 11), (8, 8), (8, 4), (31, 64)].map(|(pages, wanted)| prefers(pages, wanted)), [false; 5]);
+fn what_grows_by_more_than_an_eighth_to_less_than_4_mebibytes_prefers_dirty_memory() {
+    let prefers = |(held, wanted)| prefers_dirty(Pages(held), Bytes(wanted));
+    let steep = [(1, 2 * PAGE_BYTES), (8, 9 * PAGE_BYTES), (16, 19 * PAGE_BYTES), (31, 64 * PAGE_BYTES - 1)];
+    assert_eq!(steep.map(prefers), [true; 4]);
+    let others = [(8, 9 * PAGE_BYTES - 1), (1, PAGE_BYTES + 100), (8, 8 * PAGE_BYTES), (8, 100), (31, 64 * PAGE_BYTES)];
+    assert_eq!(others.map(prefers), [false; 5]);
 }

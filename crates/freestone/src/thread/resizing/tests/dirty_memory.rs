@@ -51,10 +51,12 @@ fn a_block_that_grows_by_a_half_or_doubles_is_copied_to_dirty_memory() {
 
 #[test]
 fn a_block_grows_where_it_is_by_little_or_if_no_dirty_memory_is_long_enough_or_if_it_becomes_long() {
-    for (dirty, larger) in [(20, 9), (1, 16), (15, 16), (200, 80)] {
+    for (dirty, larger) in
+        [(20, 9 * PAGE_BYTES - 1), (1, 16 * PAGE_BYTES), (15, 16 * PAGE_BYTES), (200, 80 * PAGE_BYTES)]
+    {
         grows_beside(dirty, None, |_, heap, block| {
-            let grown = reallocate(heap, block, larger * PAGE_BYTES);
-            assert!(grown == block && is_filled(grown, 7, 8 * PAGE_BYTES), "{dirty} dirty pages, to {larger}");
+            let grown = reallocate(heap, block, larger);
+            assert!(grown == block && is_filled(grown, 7, 8 * PAGE_BYTES), "{dirty} dirty pages, to {larger} bytes");
             free(heap, grown);
         });
     }
