@@ -183,7 +183,7 @@ impl<O: Os> PageHeap<O> {
         let request = Request { pages, piece: pages, kind: Kind::Large, align: Pages(1), room, is_huge: false };
         let mut state = self.lock();
         // The longest: how long the block becomes is not known.
-        if let Some(dirty) = self.longest_dirty(&mut state, room) {
+        if let Some(dirty) = self.longest_dirty(&mut state, growth::with_dirty_growth_room(pages)) {
             self.note_reuse(&mut state);
             return self.take(&mut state, dirty.first, request);
         }

@@ -18,6 +18,9 @@ const ARENA_SHARE: u32 = 8;
 /// A block that grows gets this many times its size of address space, itself included.
 const ROOM_FACTOR: u32 = 4;
 
+/// It takes dirty memory rather than clean pages where it finds this many times its size of that.
+const DIRTY_ROOM_FACTOR: u32 = 2;
+
 /// A block that grows by at most this part gets the memory for it at once: a system call instead of a page fault for each OS page. What
 /// grows in small steps is filled before it grows again; one that doubles its room may not be.
 const POPULATE_SHARE: u32 = 4;
@@ -44,6 +47,11 @@ pub(in crate::page) fn arena_step(arena: Pages, wanted: Pages) -> Pages {
 /// Pages in a row to look for when a block of `pages` is going to grow; `None` beyond the largest number.
 pub(in crate::page) fn with_growth_room(pages: Pages) -> Option<Pages> {
     pages.0.checked_mul(ROOM_FACTOR).map(Pages)
+}
+
+/// Dirty pages in a row that are enough for a block of `pages` that is going to grow.
+pub(in crate::page) fn with_dirty_growth_room(pages: Pages) -> Pages {
+    Pages(pages.0.saturating_mul(DIRTY_ROOM_FACTOR))
 }
 
 /// Whether a block that is to have `pages` may have `whole`, up to the end of its last huge page.

@@ -19,9 +19,11 @@ fn a_gibibyte_is_reached_in_few_steps() {
 }
 
 #[test]
-fn room_to_grow_is_four_times_the_block_as_far_as_numbers_go() {
+fn room_to_grow_is_four_times_the_block_and_twice_if_it_is_dirty_as_far_as_numbers_go() {
     assert_eq!(with_growth_room(Pages(10)), Some(Pages(40)));
     assert_eq!(with_growth_room(Pages(1 << 30)), None);
+    assert_eq!(with_dirty_growth_room(Pages(10)), Pages(20));
+    assert_eq!(with_dirty_growth_room(Pages(u32::MAX)), Pages(u32::MAX));
 }
 
 #[test]
