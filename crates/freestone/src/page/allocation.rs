@@ -174,9 +174,9 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
-    /// Allocates pages for a large block of `held` pages that grows to `size`, and is going to grow further: with several times as much address space, itself
+    /// Allocates pages for a block that holds `held`, grows to `size`, and is going to grow further: with several times as much address space, itself
     /// included, free behind it. `None` if there is no such stretch, or if the block grows steeply: room for all of those would scatter them, and what they leave would be too short for the next.
-    pub(crate) fn allocate_with_growth_room(&self, held: Pages, size: Bytes) -> Option<Run> {
+    pub(crate) fn allocate_with_growth_room(&self, held: Bytes, size: Bytes) -> Option<Run> {
         self.open()?;
         let pages = size.to_pages().filter(|_| !growth::prefers_dirty(held, size))?;
         let room = growth::with_growth_room(pages).filter(|room| self.could_hold(*room, Pages(1)))?;

@@ -27,7 +27,9 @@ impl<O: Os> PageHeap<O> {
     /// Whether a large block that is to hold `size` is better copied to dirty memory than made longer where it is: it would get clean pages there.
     pub(crate) fn prefers_dirty(&self, block: &OwnedRun, size: Bytes) -> bool {
         let run = self.extent(block);
-        let Some(pages) = size.to_pages().filter(|_| growth::prefers_dirty(run.pages, size)) else { return false };
+        let Some(pages) = size.to_pages().filter(|_| growth::prefers_dirty(run.pages.to_bytes(), size)) else {
+            return false;
+        };
         let mut state = self.lock();
         // The page behind a run starts a run, or was never used.
         let behind = state.runs.record(run.end()).kind.get();

@@ -81,15 +81,15 @@ pub(crate) fn take_cached<O: Os>(current: Current<'_, O>, size: usize) -> *mut u
     view.page_start(page)
 }
 
-/// Allocates a large block of at least `size` bytes with free pages behind it to grow into, if there are any.
+/// Allocates a large block of at least `size` bytes in place of a block that holds `held`: with free pages behind it to grow into, if there are any and it grows by little.
 #[cold]
 #[must_use]
-pub(crate) fn allocate_with_growth_room<O: Os>(own: Own<'_, O>, held: usize, size: usize) -> NewBlock {
+pub(crate) fn allocate_with_growth_room<O: Os>(own: Own<'_, O>, held: Bytes, size: usize) -> NewBlock {
     let Some(n_pages) = Bytes(size).to_pages() else { return NewBlock::NONE };
     if !own.has_room(n_pages) {
         return NewBlock::NONE;
     }
-    let run = own.shared().pages.allocate_with_growth_room(Pages::in_bytes(held as u64), Bytes(size));
+    let run = own.shared().pages.allocate_with_growth_room(held, Bytes(size));
     if run.is_none() { allocate(own, size, 1) } else { hand_out_new(own, run) }
 }
 

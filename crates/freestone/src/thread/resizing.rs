@@ -1,8 +1,8 @@
 //! Resizing any block, small or large, of any heap.
 #![allow(unsafe_code)]
 //!
-//! A small block that is resized stays as long as the new size fits and fills enough of it; a large one grows into the free run behind it and
-//! gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was; one that only gets smaller stays then, unless the
+//! A small block that is resized stays as long as the new size fits and fills enough of it; a large one grows into the free run behind it, if no
+//! dirty memory elsewhere is better, and gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was; one that only gets smaller stays then, unless the
 //! program could not free it with its new size: a watched block of another heap, if its canary would end elsewhere.
 //!
 //! # Safety
@@ -23,6 +23,7 @@ use crate::thread::watched::examine::{examine, watched_span};
 use crate::thread::watched::request::{Claim, Request};
 use crate::thread::watched::{empty_block, exact_free, large_block, large_marks, resize};
 use core::ptr;
+use freestone_base::units::Bytes;
 use freestone_os::Os;
 
 /// From this size on moving memory is cheaper than copying it: a system call against 64 OS pages read and written.
@@ -216,7 +217,7 @@ fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, request: Request) 
         let block = if with_room <= SMALL_MAX || own.watch().is_some() {
             own.allocate_for(Request { room: with_room, ..request })
         } else {
-            large::allocate_with_growth_room(own, usable, size.max(SMALL_MAX + 1))
+            large::allocate_with_growth_room(own, Bytes(usable), size.max(SMALL_MAX + 1))
         };
         if !block.start.is_null() {
             return block;
@@ -228,7 +229,7 @@ fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, request: Request) 
 /// Moves the memory of the large block at `page` to another block, if that is a large one and it is worth a system call. The page heap sees that it is long enough.
 ///
 /// # Safety
-/// - `page` starts a large block that is the caller's; `moved` is null or a block that no code uses yet.
+/// - `page` starts a large block that is the caller's; `target` is nothing or a block that no code uses yet.
 unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, target: NewBlock) -> Moved {
     // SAFETY: the page starts a large block (this function's contract).
     let bytes = unsafe { large::bytes(own, page) };

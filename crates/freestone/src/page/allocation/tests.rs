@@ -73,8 +73,10 @@ fn a_request_that_cannot_be_served_takes_nothing() {
     for (wanted, align) in [(range, 1), (u32::MAX, 1), (1, 1 << 31)] {
         assert!(pages.allocate(Pages(wanted), Pages(align), Kind::Large).is_none(), "{wanted} pages by {align}");
     }
-    assert!(pages.allocate_with_growth_room(Pages(range / 4 + 1), Pages(range / 4 + 1).to_bytes()).is_none());
-    assert!(pages.allocate_with_growth_room(Pages(u32::MAX), Pages(u32::MAX).to_bytes()).is_none());
+    assert!(
+        pages.allocate_with_growth_room(Pages(range / 4 + 1).to_bytes(), Pages(range / 4 + 1).to_bytes()).is_none()
+    );
+    assert!(pages.allocate_with_growth_room(Pages(u32::MAX).to_bytes(), Pages(u32::MAX).to_bytes()).is_none());
     world.set(key::LIMIT_HARD, "1m");
     assert!(pages.allocate(Pages(16), Pages(1), Kind::Large).is_none());
     assert_eq!(pages.stats(), before);
@@ -86,7 +88,9 @@ fn a_request_that_cannot_be_served_takes_nothing() {
 #[test]
 fn a_block_that_grows_steeply_gets_no_room() {
     let world = World::new(4096);
-    let room = |held, wanted: u32| world.shared.pages.allocate_with_growth_room(Pages(held), Pages(wanted).to_bytes());
+    let room = |held, wanted: u32| {
+        world.shared.pages.allocate_with_growth_room(Pages(held).to_bytes(), Pages(wanted).to_bytes())
+    };
     assert!(room(16, 18).is_none() && room(16, 32).is_none());
     assert!(room(17, 18).is_some() && room(32, 64).is_some());
 }
@@ -95,7 +99,8 @@ fn a_block_that_grows_steeply_gets_no_room() {
 fn a_block_with_room_to_grow_has_free_pages_behind_it() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
-    let run = pages.allocate_with_growth_room(Pages(5), Pages(5).to_bytes()).expect("the fake kernel has memory");
+    let run =
+        pages.allocate_with_growth_room(Pages(5).to_bytes(), Pages(5).to_bytes()).expect("the fake kernel has memory");
     assert_eq!((run.pages, run.zero), (Pages(5), true));
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     assert!(pages.extend(&block, growth::with_growth_room(Pages(5)).unwrap()));
@@ -109,12 +114,15 @@ fn a_block_with_room_to_grow_starts_the_longest_dirty_run_if_that_has_the_room()
     let [short, _wall, long, _second] = [24, 1, 30, 1].map(|n| allocate(&world, n, Kind::Large));
     [short, long].into_iter().for_each(|run| free(&world, run));
     let fresh = fresh_pages(&world);
-    let run = pages.allocate_with_growth_room(Pages(5), Pages(5).to_bytes()).expect("the fake kernel has memory");
+    let run =
+        pages.allocate_with_growth_room(Pages(5).to_bytes(), Pages(5).to_bytes()).expect("the fake kernel has memory");
     assert_eq!((run.page, run.pages, run.zero), (long.page, Pages(5), false));
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     assert!(pages.extend(&block, Pages(30)));
     assert_eq!(fresh_pages(&world), fresh, "what is dirty comes first");
-    let second = pages.allocate_with_growth_room(Pages(13), Pages(13).to_bytes()).expect("the fake kernel has memory");
+    let second = pages
+        .allocate_with_growth_room(Pages(13).to_bytes(), Pages(13).to_bytes())
+        .expect("the fake kernel has memory");
     assert!(second.zero && second.page > long.page, "24 dirty pages are not the room of 13");
     assert_eq!(world.check(), Ok(()));
 }
@@ -129,7 +137,7 @@ fn memory_that_stays_when_it_is_freed_is_used_again_before_a_block_gets_room_to_
         let [first, _wall, second, _other] = [9, 1, 9, 1].map(|n| allocate(&world, n, Kind::Large));
         [first, second].into_iter().for_each(|run| free(&world, run));
         pages.purge();
-        let run = pages.allocate_with_growth_room(Pages(5), Pages(5).to_bytes());
+        let run = pages.allocate_with_growth_room(Pages(5).to_bytes(), Pages(5).to_bytes());
         assert_eq!(run.is_some_and(|run| run.zero), has_room, "purge={purge}");
         assert!(has_room || run.is_none());
         assert_eq!(world.check(), Ok(()));
@@ -209,7 +217,7 @@ proptest! {
 fn neither_a_block_with_room_to_grow_nor_one_with_huge_pages_gets_a_guard() {
     let world = world_that_stays_dirty();
     let guard_pages = |world: &World| world.shared.pages.stats().guard_pages;
-    assert!(world.shared.pages.allocate_with_growth_room(Pages(5), Pages(5).to_bytes()).is_some());
+    assert!(world.shared.pages.allocate_with_growth_room(Pages(5).to_bytes(), Pages(5).to_bytes()).is_some());
     assert_eq!(guard_pages(&world), 0);
     allocate(&world, 5, Kind::Large);
     assert_eq!(guard_pages(&world), 1);

@@ -88,7 +88,7 @@ fn listed_runs_are_used_before_clean_memory() {
             let run = world
                 .shared
                 .pages
-                .allocate_with_growth_room(Pages(2), Pages(2).to_bytes())
+                .allocate_with_growth_room(Pages(2).to_bytes(), Pages(2).to_bytes())
                 .expect("the fake kernel has memory");
             world.shared.pages.layout().page_start(run.page).addr()
         }),

@@ -65,10 +65,9 @@ pub(in crate::page) fn populates(pages: Pages, more: Pages) -> bool {
     more <= Pages(pages.0 / POPULATE_SHARE)
 }
 
-/// Whether a block of `held` pages that is to hold `wanted` bytes is copied to dirty memory, if there is any.
-pub(in crate::page) fn prefers_dirty(held: Pages, wanted: Bytes) -> bool {
-    let held = held.to_bytes().0;
-    wanted < COPIED_MOST.to_bytes() && wanted.0.saturating_sub(held) >= held / STEEP_SHARE
+/// Whether a block that holds `held` and is to hold `wanted` is copied to dirty memory, if there is any.
+pub(in crate::page) fn prefers_dirty(held: Bytes, wanted: Bytes) -> bool {
+    wanted < COPIED_MOST.to_bytes() && wanted.0.saturating_sub(held.0) >= held.0 / STEEP_SHARE
 }
 
 #[cfg(test)]

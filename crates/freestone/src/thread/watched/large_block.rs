@@ -28,7 +28,9 @@ pub(crate) fn allocate<O: Os>(own: Own<'_, O>, request: Request) -> NewBlock {
         return NewBlock::NONE;
     }
     let mut block = if request.room > request.size && request.align <= crate::size_class::GRANULE_BYTES {
-        large::allocate_with_growth_room(own, usize::MAX, bytes_for(request.size))
+        // How much it grows by is not known here: it is taken for little.
+        let size = bytes_for(request.size);
+        large::allocate_with_growth_room(own, Bytes(size), size)
     } else {
         large::allocate(own, bytes_for(request.room), request.align)
     };

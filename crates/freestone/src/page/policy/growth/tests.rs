@@ -40,7 +40,7 @@ fn a_block_that_grows_by_a_quarter_is_populated_and_one_that_doubles_is_not() {
 
 #[test]
 fn what_grows_by_more_than_an_eighth_to_less_than_4_mebibytes_prefers_dirty_memory() {
-    let prefers = |(held, wanted)| prefers_dirty(Pages(held), Bytes(wanted));
+    let prefers = |(held, wanted)| prefers_dirty(Pages(held).to_bytes(), Bytes(wanted));
     let steep = [(1, 2 * PAGE_BYTES), (8, 9 * PAGE_BYTES), (16, 19 * PAGE_BYTES), (31, 64 * PAGE_BYTES - 1)];
     assert_eq!(steep.map(prefers), [true; 4]);
     let others = [(8, 9 * PAGE_BYTES - 1), (1, PAGE_BYTES + 100), (8, 8 * PAGE_BYTES), (8, 100), (31, 64 * PAGE_BYTES)];

@@ -36,7 +36,7 @@ fn of_much_dirty_memory_only_as_much_goes_back_as_a_block_takes() {
     let run = world
         .shared
         .pages
-        .allocate_with_growth_room(Pages(17), Pages(17).to_bytes())
+        .allocate_with_growth_room(Pages(17).to_bytes(), Pages(17).to_bytes())
         .expect("the fake kernel has memory");
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, 36 - 17);
@@ -53,7 +53,9 @@ fn freed_runs_in_lists_go_back_in_exchange_for_the_clean_pages_that_a_block_grow
     let pages = &world.shared.pages;
     world.spend_early_purges();
     let runs = [(); 3].map(|()| [10, 1].map(|n| take_run(&world, n)));
-    let run = pages.allocate_with_growth_room(Pages(17), Pages(17).to_bytes()).expect("the fake kernel has memory");
+    let run = pages
+        .allocate_with_growth_room(Pages(17).to_bytes(), Pages(17).to_bytes())
+        .expect("the fake kernel has memory");
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     drop(pages.purge_due(pages.lock(), pages.now(), After::Other));
     for [run, _wall] in runs {
