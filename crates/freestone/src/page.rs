@@ -63,6 +63,7 @@ pub(crate) use large_list::LargeList;
 pub(crate) use page_heap::{OwnedRun, PageHeap};
 #[cfg(test)]
 pub(crate) use page_stats::PageStats;
+pub(crate) use policy::growth::COPIED_MOST;
 pub(crate) use policy::large_cache_share::check_interval;
 pub(crate) use relocation::Moved;
 

@@ -183,7 +183,9 @@ impl<O: Os> PageHeap<O> {
         let request = Request { pages, piece: pages, kind: Kind::Large, align: Pages(1), room, is_huge: false };
         let mut state = self.lock();
         // The longest: how long the block becomes is not known.
-        if let Some(dirty) = self.longest_dirty(&mut state, growth::with_dirty_growth_room(pages)) {
+        let least = growth::with_dirty_growth_room(pages);
+        let longest = |state: &State| state.runs.longest_dirty().filter(|run| run.pages >= least);
+        if let Some(dirty) = self.look_for_dirty(&mut state, longest) {
             self.note_reuse(&mut state);
             return self.take(&mut state, dirty.first, request);
         }
@@ -195,20 +197,11 @@ impl<O: Os> PageHeap<O> {
         self.take_clean(state, Request { align: huge.unwrap_or(Pages(1)), is_huge: huge.is_some(), ..request })
     }
 
-    /// The longest dirty run, if it has at least `pages`; if it has not, empties the lists and looks again.
-    fn longest_dirty(&self, state: &mut State, pages: Pages) -> Option<Extent> {
-        let longest = |state: &State| state.runs.longest_dirty().filter(|run| run.pages >= pages);
-        longest(state).or_else(|| {
+    /// What `look` finds among the dirty runs; if that is nothing, empties the lists and looks again.
+    pub(super) fn look_for_dirty<T>(&self, state: &mut State, look: impl Fn(&State) -> Option<T>) -> Option<T> {
+        look(state).or_else(|| {
             let _ = self.empty_freed(state);
-            longest(state)
-        })
-    }
-
-    /// A dirty run of at least `pages`; if there is none, empties the lists and looks again.
-    pub(super) fn dirty_run(&self, state: &mut State, pages: Pages) -> Option<PageIndex> {
-        state.runs.find_dirty(pages).or_else(|| {
-            let _ = self.empty_freed(state);
-            state.runs.find_dirty(pages)
+            look(state)
         })
     }
 

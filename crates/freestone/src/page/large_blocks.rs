@@ -33,7 +33,8 @@ impl<O: Os> PageHeap<O> {
         let mut state = self.lock();
         // The page behind a run starts a run, or was never used.
         let behind = state.runs.record(run.end()).kind.get();
-        !matches!(behind, Kind::Dirty | Kind::Stuck) && self.dirty_run(&mut state, pages).is_some()
+        let is_dirty = matches!(behind, Kind::Dirty | Kind::Stuck);
+        !is_dirty && self.look_for_dirty(&mut state, |state| state.runs.find_dirty(pages)).is_some()
     }
 
     /// As [`PageHeap::extend`], exactly.

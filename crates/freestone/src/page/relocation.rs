@@ -22,10 +22,8 @@ impl<O: Os> PageHeap<O> {
     /// A shorter block cannot be the target.
     pub(crate) fn relocate(&self, from: OwnedRun, to: OwnedRun) -> Moved {
         let source = self.extent(&from);
-        if self.settings.sandbox() || self.extent(&to).pages < source.pages {
-            return Moved::No;
-        }
-        if !mappings::may_move(source.pages, self.arena()) {
+        let is_long_enough = self.extent(&to).pages >= source.pages;
+        if self.settings.sandbox() || !is_long_enough || !mappings::may_move(source.pages, self.arena()) {
             return Moved::No;
         }
         if let Err(failed) = self.move_memory(&from, &to) {

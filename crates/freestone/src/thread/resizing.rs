@@ -8,7 +8,7 @@
 //! # Safety
 //! A block that is passed in was returned by a heap that shares the same parts, and is not freed.
 
-use crate::page::Moved;
+use crate::page::{COPIED_MOST, Moved};
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of_aligned};
 use crate::span::family::Family;
 use crate::span::{Entry, PageIndex};
@@ -28,9 +28,6 @@ use freestone_os::Os;
 
 /// From this size on moving memory is cheaper than copying it: a system call against 64 OS pages read and written.
 const RELOCATE_LEAST: usize = 256 * 1024;
-
-/// As [`RELOCATE_LEAST`], if the new block has memory already, which moving would give back to the kernel: the next block would have to fault it in again.
-const RELOCATE_OVER_MEMORY_LEAST: usize = 4 << 20;
 
 impl<O: Os + 'static> Own<'_, O> {
     /// Makes a block, not null, hold `size` bytes, keeping its contents up to the smaller size, aligned to `align`, a power of two; null
@@ -235,7 +232,7 @@ unsafe fn relocate<O: Os>(own: Own<'_, O>, page: PageIndex, target: NewBlock) ->
     let bytes = unsafe { large::bytes(own, page) };
     // SAFETY: as above, so it has a record.
     let is_counted = exact_free::counts(own, unsafe { own.shared().pages.span(page) });
-    let least = if target.zero { RELOCATE_LEAST } else { RELOCATE_OVER_MEMORY_LEAST };
+    let least = if target.zero { RELOCATE_LEAST } else { COPIED_MOST.to_bytes().0 };
     let result = match locate(own.shared(), target.start) {
         // SAFETY: both are the caller's.
         Place::Large { page: to } if bytes >= least => unsafe { large::relocate(own, page, to) },

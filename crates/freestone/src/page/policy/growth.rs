@@ -29,8 +29,9 @@ const POPULATE_SHARE: u32 = 4;
 /// room: programs that grow many buffers at once grow them by a half, or double them.
 const STEEP_SHARE: usize = 8;
 
-/// See [`STEEP_SHARE`]: 4 MiB. From there on it may have huge pages.
-const COPIED_MOST: Pages = Pages(64);
+/// See [`STEEP_SHARE`]: 4 MiB. From there on it may have huge pages. Shorter blocks are not moved to memory that is dirty: the kernel would get that back, and the next
+/// block would have to fault it in again.
+pub(crate) const COPIED_MOST: Pages = Pages(64);
 
 /// A block that grows may end with a whole huge page, if that adds at most the first part to it while it is short, and the second when it is
 /// longer than [`SHORT_PAGES`].
