@@ -16,6 +16,7 @@ use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::life::Threads;
 use crate::thread::watched::request::Claim;
+use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::fake::Fake;
 use freestone_testkit::ops::Subject;
 use std::boxed::Box;
@@ -107,6 +108,11 @@ impl World {
     /// Pages of small spans that are in use.
     pub(crate) fn small_span_pages(&self) -> u64 {
         self.shared.pages.stats().small_pages
+    }
+
+    /// Clean pages that came into use since the start.
+    pub(crate) fn fresh_pages(&self) -> u64 {
+        self.shared.pages.stats().fresh_bytes >> PAGE_BYTES_LOG2
     }
 
     /// Spends the budget of early purges: up to the dirty bound, what is freed stays dirty for the decay time.

@@ -1,6 +1,7 @@
 //! All options that change how memory is taken and given back, and helpers of the page heap's tests: over the fake kernel, through whole heaps.
 #![allow(unsafe_code)]
 use crate::config::key;
+use crate::page::Run;
 use crate::page::page_heap::OwnedRun;
 use crate::page::policy::purge_bound::After;
 use crate::page::runs::Extent;
@@ -123,8 +124,22 @@ pub(in crate::page) fn while_a_purge_is_held<'e>(
 
 /// Takes a run of `n` pages, as for a large block.
 pub(in crate::page) fn take_run(world: &World, n: u32) -> OwnedRun {
-    let run = world.shared.pages.allocate(Pages(n), Pages(1), Kind::Large).expect("the fake kernel has memory");
+    take(world, n, Kind::Large)
+}
+
+/// Takes a run of one page, as for a span.
+pub(in crate::page) fn take_span(world: &World) -> OwnedRun {
+    take(world, 1, Kind::Small)
+}
+
+fn take(world: &World, n: u32, kind: Kind) -> OwnedRun {
+    let run = world.shared.pages.allocate(Pages(n), Pages(1), kind).expect("the fake kernel has memory");
     OwnedRun::taken(Extent::new(run.page, run.pages))
+}
+
+/// Takes a run of `n` pages, as for a large block that is going to grow by little.
+pub(in crate::page) fn take_with_room(world: &World, n: u32) -> Option<Run> {
+    world.shared.pages.allocate_with_growth_room(Pages(n).to_bytes(), Pages(n).to_bytes())
 }
 
 /// Of twelve runs of eight pages that are due eight are taken out together: no thread can use them meanwhile.

@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::key;
-use crate::page::tests::{HandedOut, world_that_stays_dirty};
+use crate::page::tests::{HandedOut, take_with_room, world_that_stays_dirty};
 use crate::testing::World;
 use proptest::prelude::*;
 use std::vec::Vec;
@@ -13,10 +13,6 @@ fn free(world: &World, run: Run) {
     world.shared.pages.free(OwnedRun::taken(Extent::new(run.page, run.pages)));
 }
 
-fn fresh_pages(world: &World) -> u64 {
-    world.shared.pages.stats().fresh_bytes >> 16
-}
-
 #[test]
 fn dirty_pages_are_taken_before_clean_ones_and_do_not_count_as_fresh() {
     for kind in [Kind::Large, Kind::Small] {
@@ -24,11 +20,11 @@ fn dirty_pages_are_taken_before_clean_ones_and_do_not_count_as_fresh() {
         let [run, _wall] = [6, 1].map(|n| allocate(&world, n, kind));
         assert!(run.zero);
         free(&world, run);
-        let fresh = fresh_pages(&world);
+        let fresh = world.fresh_pages();
         let [first, second, third] = [4, 2, 1].map(|n| allocate(&world, n, kind));
         assert_eq!((first.page, second.page), (run.page, run.page + Pages(4)));
         assert!(!first.zero && !second.zero && third.zero);
-        assert_eq!(fresh_pages(&world), fresh + 1);
+        assert_eq!(world.fresh_pages(), fresh + 1);
     }
 }
 
@@ -73,10 +69,8 @@ fn a_request_that_cannot_be_served_takes_nothing() {
     for (wanted, align) in [(range, 1), (u32::MAX, 1), (1, 1 << 31)] {
         assert!(pages.allocate(Pages(wanted), Pages(align), Kind::Large).is_none(), "{wanted} pages by {align}");
     }
-    assert!(
-        pages.allocate_with_growth_room(Pages(range / 4 + 1).to_bytes(), Pages(range / 4 + 1).to_bytes()).is_none()
-    );
-    assert!(pages.allocate_with_growth_room(Pages(u32::MAX).to_bytes(), Pages(u32::MAX).to_bytes()).is_none());
+    assert!(take_with_room(&world, range / 4 + 1).is_none());
+    assert!(take_with_room(&world, u32::MAX).is_none());
     world.set(key::LIMIT_HARD, "1m");
     assert!(pages.allocate(Pages(16), Pages(1), Kind::Large).is_none());
     assert_eq!(pages.stats(), before);
@@ -99,8 +93,7 @@ fn a_block_that_grows_steeply_gets_no_room() {
 fn a_block_with_room_to_grow_has_free_pages_behind_it() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
-    let run =
-        pages.allocate_with_growth_room(Pages(5).to_bytes(), Pages(5).to_bytes()).expect("the fake kernel has memory");
+    let run = take_with_room(&world, 5).expect("the fake kernel has memory");
     assert_eq!((run.pages, run.zero), (Pages(5), true));
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     assert!(pages.extend(&block, growth::with_growth_room(Pages(5)).unwrap()));
@@ -113,16 +106,13 @@ fn a_block_with_room_to_grow_starts_the_longest_dirty_run_if_that_has_the_room()
     let pages = &world.shared.pages;
     let [short, _wall, long, _second] = [24, 1, 30, 1].map(|n| allocate(&world, n, Kind::Large));
     [short, long].into_iter().for_each(|run| free(&world, run));
-    let fresh = fresh_pages(&world);
-    let run =
-        pages.allocate_with_growth_room(Pages(5).to_bytes(), Pages(5).to_bytes()).expect("the fake kernel has memory");
+    let fresh = world.fresh_pages();
+    let run = take_with_room(&world, 5).expect("the fake kernel has memory");
     assert_eq!((run.page, run.pages, run.zero), (long.page, Pages(5), false));
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     assert!(pages.extend(&block, Pages(30)));
-    assert_eq!(fresh_pages(&world), fresh, "what is dirty comes first");
-    let second = pages
-        .allocate_with_growth_room(Pages(13).to_bytes(), Pages(13).to_bytes())
-        .expect("the fake kernel has memory");
+    assert_eq!(world.fresh_pages(), fresh, "what is dirty comes first");
+    let second = take_with_room(&world, 13).expect("the fake kernel has memory");
     assert!(second.zero && second.page > long.page, "24 dirty pages are not the room of 13");
     assert_eq!(world.check(), Ok(()));
 }
@@ -137,7 +127,7 @@ fn memory_that_stays_when_it_is_freed_is_used_again_before_a_block_gets_room_to_
         let [first, _wall, second, _other] = [9, 1, 9, 1].map(|n| allocate(&world, n, Kind::Large));
         [first, second].into_iter().for_each(|run| free(&world, run));
         pages.purge();
-        let run = pages.allocate_with_growth_room(Pages(5).to_bytes(), Pages(5).to_bytes());
+        let run = take_with_room(&world, 5);
         assert_eq!(run.is_some_and(|run| run.zero), has_room, "purge={purge}");
         assert!(has_room || run.is_none());
         assert_eq!(world.check(), Ok(()));
@@ -153,9 +143,9 @@ fn caches_are_emptied_before_clean_pages_are_taken() {
     }
     let cached = heap.cache().cached_pages();
     assert_eq!(cached, 10);
-    let fresh = fresh_pages(&world);
+    let fresh = world.fresh_pages();
     assert!(!allocate(&world, 9, Kind::Large).zero);
-    assert_eq!((heap.cache().cached_pages(), fresh_pages(&world)), (0, fresh));
+    assert_eq!((heap.cache().cached_pages(), world.fresh_pages()), (0, fresh));
 }
 
 /// What is done with the page heap: a run is allocated, of pages, alignment and kind; one is freed; all that is dirty is purged.
@@ -217,7 +207,7 @@ proptest! {
 fn neither_a_block_with_room_to_grow_nor_one_with_huge_pages_gets_a_guard() {
     let world = world_that_stays_dirty();
     let guard_pages = |world: &World| world.shared.pages.stats().guard_pages;
-    assert!(world.shared.pages.allocate_with_growth_room(Pages(5).to_bytes(), Pages(5).to_bytes()).is_some());
+    assert!(take_with_room(&world, 5).is_some());
     assert_eq!(guard_pages(&world), 0);
     allocate(&world, 5, Kind::Large);
     assert_eq!(guard_pages(&world), 1);

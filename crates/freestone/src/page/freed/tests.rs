@@ -1,7 +1,7 @@
 //! Freed runs: over the fake kernel, through whole heaps.
 use super::*;
 use crate::config::key;
-use crate::page::tests::world_that_stays_dirty;
+use crate::page::tests::{take_span, take_with_room, world_that_stays_dirty};
 use crate::testing::{World, fill, free, is_filled};
 use crate::thread::heap::own::Own;
 use freestone_base::units::PAGE_BYTES;
@@ -66,9 +66,9 @@ fn a_second_free_of_a_listed_block_is_seen_by_every_heap() {
 fn who_holds_the_lock_knows_how_much_is_listed() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
-    let span = pages.allocate(Pages(1), Pages(1), Kind::Small).expect("the fake kernel has memory");
+    let span = take_span(&world);
     with_listed(&world, 3, 5);
-    pages.free(OwnedRun::taken(Extent::new(span.page, span.pages)));
+    pages.free(span);
     let mut state = pages.lock_beside_emptied();
     assert_eq!(state.listed, Pages(15 + 1));
     pages.free_emptied(&mut state);
@@ -85,11 +85,7 @@ fn listed_runs_are_used_before_clean_memory() {
         ("large", |_, heap| heap.allocate(9 * PAGE_BYTES, 1).start.addr()),
         ("small", |_, heap| heap.allocate(24, 1).start.addr()),
         ("grows", |world, _| {
-            let run = world
-                .shared
-                .pages
-                .allocate_with_growth_room(Pages(2).to_bytes(), Pages(2).to_bytes())
-                .expect("the fake kernel has memory");
+            let run = take_with_room(world, 2).expect("the fake kernel has memory");
             world.shared.pages.layout().page_start(run.page).addr()
         }),
     ];

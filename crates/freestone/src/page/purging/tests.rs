@@ -3,7 +3,7 @@ use crate::config::key;
 use crate::page::page_heap::OwnedRun;
 use crate::page::policy::purge_bound::After;
 use crate::page::runs::Extent;
-use crate::page::tests::{MIB, dirty_bytes, dirty_mib, take_run, while_a_purge_is_held};
+use crate::page::tests::{MIB, dirty_bytes, dirty_mib, take_run, take_span, while_a_purge_is_held};
 use crate::span::Kind;
 use crate::testing::{World, free};
 use crate::thread::heap::own::Own;
@@ -285,8 +285,7 @@ fn a_run_that_only_waits_in_a_list_wakes_a_thread_that_sleeps_until_something_is
     let world = World::hardened(4096, "off");
     world.spend_early_purges();
     let pages = &world.shared.pages;
-    let span = pages.allocate(Pages(1), Pages(1), Kind::Small).expect("the fake kernel has memory");
-    let [span, block] = [OwnedRun::taken(Extent::new(span.page, span.pages)), take_run(&world, 2)];
+    let [span, block] = [take_span(&world), take_run(&world, 2)];
     drop(pages.purge_due(pages.lock(), pages.now(), After::Other));
     let frees: [&dyn Fn(OwnedRun); 2] = [&|run| pages.free(run), &|run| assert!(pages.list_freed(run).is_ok())];
     for (run, free) in [span, block].into_iter().zip(frees) {
@@ -324,9 +323,9 @@ fn a_thread_sleeps_for_its_time_or_until_there_is_work_or_more_to_do() {
 fn a_thread_does_not_sleep_while_a_span_waits_that_was_emptied_before() {
     let world = World::new(4096);
     let pages = &world.shared.pages;
-    let run = pages.allocate(Pages(1), Pages(1), Kind::Small).expect("the fake kernel has memory");
+    let span = take_span(&world);
     pages.emptied.set_most(Pages(1));
-    pages.free(OwnedRun::taken(Extent::new(run.page, run.pages)));
+    pages.free(span);
     assert_eq!(pages.state.lock().runs.counts().of(Kind::Dirty), Pages::ZERO, "the span is in the list alone");
     assert!(pages.is_dirty());
     pages.sleep(pages.wakes(), None, || false);

@@ -2,11 +2,10 @@
 
 use crate::config::key;
 use crate::page::page_heap::OwnedRun;
-use crate::page::runs::Extent;
-use crate::page::tests::{MIB, dirty_bytes, take_run};
+use crate::page::tests::{MIB, dirty_bytes, take_run, take_span};
 use crate::span::Kind;
 use crate::testing::{World, free};
-use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2, Pages};
+use freestone_base::units::{PAGE_BYTES, PAGE_BYTES_LOG2};
 use std::vec::Vec;
 
 fn dirty_pages(world: &World) -> u64 {
@@ -43,12 +42,7 @@ fn one_page_in_32_of_what_is_in_use_may_stay() {
 fn spans_alone_have_nothing_purged_at_once() {
     let world = World::hardened(4096, "off");
     let pages = &world.shared.pages;
-    let spans: Vec<OwnedRun> = (0..240)
-        .map(|_| {
-            let run = pages.allocate(Pages(1), Pages(1), Kind::Small).expect("the fake kernel has memory");
-            OwnedRun::taken(Extent::new(run.page, run.pages))
-        })
-        .collect();
+    let spans: Vec<OwnedRun> = (0..240).map(|_| take_span(&world)).collect();
     let [block, _wall] = [1, 1].map(|n| take_run(&world, n));
     spans.into_iter().for_each(|span| pages.free(span));
     assert_eq!(world.os().purged_bytes(), 0);

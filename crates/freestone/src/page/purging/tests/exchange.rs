@@ -4,7 +4,7 @@ use crate::config::key;
 use crate::page::page_heap::OwnedRun;
 use crate::page::policy::purge_bound::After;
 use crate::page::runs::Extent;
-use crate::page::tests::{MIB, dirty_bytes, dirty_mib, take_run};
+use crate::page::tests::{MIB, dirty_bytes, dirty_mib, take_run, take_with_room};
 use crate::testing::World;
 use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 use std::vec::Vec;
@@ -33,11 +33,7 @@ fn of_much_dirty_memory_only_as_much_goes_back_as_a_block_takes() {
     for [dirty, _wall] in runs {
         world.shared.pages.free(dirty);
     }
-    let run = world
-        .shared
-        .pages
-        .allocate_with_growth_room(Pages(17).to_bytes(), Pages(17).to_bytes())
-        .expect("the fake kernel has memory");
+    let run = take_with_room(&world, 17).expect("the fake kernel has memory");
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, 36 - 17);
     // What grows into clean pages has as many purged.
@@ -53,9 +49,7 @@ fn freed_runs_in_lists_go_back_in_exchange_for_the_clean_pages_that_a_block_grow
     let pages = &world.shared.pages;
     world.spend_early_purges();
     let runs = [(); 3].map(|()| [10, 1].map(|n| take_run(&world, n)));
-    let run = pages
-        .allocate_with_growth_room(Pages(17).to_bytes(), Pages(17).to_bytes())
-        .expect("the fake kernel has memory");
+    let run = take_with_room(&world, 17).expect("the fake kernel has memory");
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     drop(pages.purge_due(pages.lock(), pages.now(), After::Other));
     for [run, _wall] in runs {

@@ -24,11 +24,6 @@ fn grows_beside(dirty: usize, limit: Option<u64>, of: impl FnOnce(&World, Own<'_
     world.check().unwrap();
 }
 
-/// Clean pages that were taken since the start.
-fn fresh_pages(world: &World) -> u64 {
-    world.shared.pages.stats().fresh_bytes / PAGE_BYTES as u64
-}
-
 fn dirty_pages(world: &World) -> u64 {
     let pages = &world.shared.pages;
     pages.stats().dirty_pages + u64::from(pages.freed_pages().0)
@@ -39,10 +34,10 @@ fn a_block_that_grows_by_a_half_or_doubles_is_copied_to_dirty_memory() {
     // Of up to 16 pages, the old block is in a list of freed runs.
     for (dirty, larger) in [(20, 12), (20, 16), (14, 12), (16, 15)] {
         grows_beside(dirty, None, |world, heap, block| {
-            let fresh = fresh_pages(world);
+            let fresh = world.fresh_pages();
             let moved = reallocate(heap, block, larger * PAGE_BYTES);
             assert!(moved != block && is_filled(moved, 7, 8 * PAGE_BYTES));
-            assert_eq!(fresh_pages(world), fresh, "{larger}");
+            assert_eq!(world.fresh_pages(), fresh, "{larger}");
             assert_eq!(dirty_pages(world), (dirty - larger + 8) as u64, "the old memory is for the next block");
             free(heap, moved);
         });
@@ -66,9 +61,9 @@ fn a_block_grows_where_it_is_by_little_or_if_no_dirty_memory_is_long_enough_or_i
 fn a_block_grows_into_dirty_memory_behind_it() {
     grows_beside(20, None, |world, heap, block| {
         assert!(resize_in_place(heap, block, 30 * PAGE_BYTES) && resize_in_place(heap, block, 8 * PAGE_BYTES));
-        let fresh = fresh_pages(world);
+        let fresh = world.fresh_pages();
         assert_eq!(reallocate(heap, block, 16 * PAGE_BYTES), block);
-        assert_eq!(fresh_pages(world), fresh);
+        assert_eq!(world.fresh_pages(), fresh);
         free(heap, block);
     });
 }
