@@ -36,6 +36,7 @@ fn a_freed_large_block_has_no_memory_and_cannot_be_accessed_at_full() {
         let block = allocate(heap, BLOCK);
         free(heap, block);
         assert_eq!(is_closed(&world, block, BLOCK), expected, "{level}");
+        assert_eq!(world.shared.pages.state.lock().closing, Pages::ZERO, "nobody closes it any more");
         if expected {
             assert_eq!(world.shared.pages.limited_bytes(), before, "it counts against no limit");
             assert_ne!(allocate(heap, BLOCK), block, "its addresses wait");

@@ -97,6 +97,42 @@ fn dirty_runs_are_linked_by_age_however_they_are_freed() {
 }
 
 #[test]
+fn all_stuck_runs_become_dirty_wherever_they_are() {
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = runs(&os);
+    let [first, _, second, behind, _, last, _] = [2, 1, 3, 4, 1, 5, 1].map(|pages| take(&mut runs, pages, Kind::Large));
+    runs.free(behind.first, dirty(5));
+    for stuck in [first, second, last] {
+        runs.free(stuck.first, FreeState { kind: Kind::Stuck, ..dirty(3) });
+    }
+    assert_eq!((runs.counts().of(Kind::Stuck), runs.counts().of(Kind::Dirty)), (Pages(10), Pages(4)));
+    runs.end_stuck(Moment(9));
+    assert_eq!((runs.counts().of(Kind::Stuck), runs.counts().of(Kind::Dirty)), (Pages::ZERO, Pages(14)));
+    assert_eq!(runs.run_at(second.first).pages, Pages(7), "the dirty run behind it is a part of it");
+    runs.check_free().unwrap();
+}
+
+#[test]
+fn pages_of_spans_blocks_and_heaps_are_in_use() {
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = runs(&os);
+    [(1, Kind::Small), (2, Kind::Large), (4, Kind::Metadata)].map(|(pages, kind)| take(&mut runs, pages, kind));
+    assert_eq!(runs.counts().in_use(), Pages(7));
+}
+
+#[test]
+fn a_reserved_run_that_is_long_enough_is_found() {
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = runs(&os);
+    let [short, _, long, _] = [2, 1, 6, 1].map(|pages| take(&mut runs, pages, Kind::Large));
+    for run in [short, long] {
+        runs.free(run.first, FreeState { kind: Kind::Reserved, ..FreeState::CLEAN });
+    }
+    assert_eq!(runs.find_reserved(Pages(3)), Some(long.first));
+    assert_eq!(runs.find_reserved(Pages(7)), None);
+}
+
+#[test]
 fn aligned_pages_are_cut_out_and_the_rest_stays_what_it_was() {
     let os = Fake::new(4096, RANGE_BYTES);
     let mut runs = runs(&os);

@@ -34,6 +34,7 @@ fn open(runs: &mut Runs, run: Extent) -> u32 {
         (from, n) = (page + ONE, n + 1);
     }
     runs.note_open(run);
+    assert!(!runs.record(run.first).has_guards.get(), "nobody looks for them again");
     n
 }
 
@@ -53,6 +54,34 @@ fn a_guard_is_its_own_run_beside_a_block_in_use_and_counts_as_nothing_else() {
     runs.free(first.first, dirty());
     assert_eq!(runs.run_at(first.first), first, "the guard behind it protects the second block");
     runs.check_free().unwrap();
+}
+
+#[test]
+fn a_clean_run_of_just_the_length_is_found_only_before_a_guard() {
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = runs(&os);
+    let rest = N_PAGES - 10;
+    let [guarded, _] = blocks(&mut runs, 4);
+    let end = runs.find_clean(Pages(rest)).unwrap();
+    runs.take_aligned(end, Pages(rest), ONE, Kind::Large);
+    runs.free(guarded.first, FreeState::CLEAN);
+    assert_eq!(runs.find_clean_before_guard(Pages(4), ONE), Some(guarded.first));
+    runs.take_aligned(guarded.first, Pages(4), ONE, Kind::Large);
+    runs.free(end, FreeState::CLEAN);
+    assert_eq!(runs.find_clean_before_guard(Pages(rest), ONE), None, "nothing is behind it");
+    assert_eq!(runs.find_clean_before_guard(Pages(rest - 1), ONE), Some(end));
+}
+
+#[test]
+fn a_block_that_is_not_closed_after_all_is_a_large_block_again() {
+    let os = Fake::new(4096, RANGE_BYTES);
+    let mut runs = runs(&os);
+    let [block] = blocks(&mut runs, 4);
+    runs.quarantine(block.first);
+    assert_eq!((count(&runs, Kind::Quarantined), count(&runs, Kind::Large)), (4, 0));
+    runs.end_quarantine(block.first);
+    assert_eq!((count(&runs, Kind::Quarantined), count(&runs, Kind::Large)), (0, 4));
+    assert_eq!(runs.record(block.first).kind.get(), Kind::Large);
 }
 
 #[test]
