@@ -25,7 +25,7 @@ struct Platform {
     packages: &'static str,
 }
 
-const PLATFORMS: [Platform; 2] = [
+const PLATFORMS: [Platform; 3] = [
     Platform {
         target: "aarch64-unknown-linux-gnu",
         c_compiler: "aarch64-linux-gnu-gcc",
@@ -34,6 +34,15 @@ const PLATFORMS: [Platform; 2] = [
         other_pages: &[&["-p", "16384"], &["-p", "65536"]],
         library_flags: "",
         packages: "gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static",
+    },
+    Platform {
+        target: "riscv64gc-unknown-linux-gnu",
+        c_compiler: "riscv64-linux-gnu-gcc",
+        links_rust: true,
+        runner: &["qemu-riscv64-static", "-L", "/usr/riscv64-linux-gnu"],
+        other_pages: &[],
+        library_flags: "",
+        packages: "gcc-riscv64-linux-gnu libc6-dev-riscv64-cross qemu-user-static",
     },
     Platform {
         target: "x86_64-unknown-linux-musl",
@@ -72,7 +81,9 @@ impl Platform {
         let mut command = cargo_for_platforms(&["test"]);
         command.args(packages.iter().flat_map(|name| ["--package", name]));
         if !self.runner.is_empty() {
-            command.env(self.setting("RUNNER"), [self.runner, pages].concat().join(" "));
+            let runner = [self.runner, pages].concat().join(" ");
+            // The second is for tests that start their own program again (`crates/testkit/src/again.rs`).
+            command.env(self.setting("RUNNER"), &runner).env("TEST_RUNNER", &runner);
         }
         command
     }

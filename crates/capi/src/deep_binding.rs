@@ -69,6 +69,24 @@ dlopen! {
     "br x16",
 }
 
+#[cfg(target_arch = "riscv64")]
+dlopen! {
+    "addi sp, sp, -16",
+    ".cfi_def_cfa_offset 16",
+    "sd ra, 8(sp)",
+    "sd a0, 0(sp)",
+    ".cfi_offset ra, -8",
+    "mv a0, a1",
+    "call {next}",
+    "mv t1, a0",
+    "ld ra, 8(sp)",
+    "ld a0, 0(sp)",
+    "addi sp, sp, 16",
+    ".cfi_def_cfa_offset 0",
+    ".cfi_restore ra",
+    "jr t1",
+}
+
 /// What a call of `dlopen` goes on with; in two registers.
 #[repr(C)]
 struct Next {

@@ -30,7 +30,7 @@ pub mod magazine;
 pub mod malloc;
 pub mod malloc_info;
 mod operators;
-#[cfg(all(panic = "abort", any(target_arch = "aarch64", target_arch = "x86_64")))]
+#[cfg(all(panic = "abort", any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "x86_64")))]
 mod personality;
 pub mod pieces;
 pub mod pool;

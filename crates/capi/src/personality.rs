@@ -15,6 +15,13 @@ macro_rules! stop {
     };
 }
 
+#[cfg(target_arch = "riscv64")]
+macro_rules! stop {
+    () => {
+        "ebreak"
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
 macro_rules! stop {
     () => {

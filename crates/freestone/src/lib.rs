@@ -56,8 +56,8 @@
 //! standard error; then the process aborts, unless the option `misuse` says otherwise.
 //!
 //! # Platforms
-//! Linux on x86-64 and AArch64, with glibc or musl; Rust 1.85 or newer. `no_std`: needs the C library, not `std`. Windows on x86-64 and WebAssembly
-//! (wasm32, one thread), newer and less tested; macOS, iOS, FreeBSD, Android and RISC-V compile, and were never run. Only Linux has reports, heap profiles,
+//! Linux on x86-64 and AArch64, with glibc or musl, and on 64-bit RISC-V with glibc; Rust 1.85 or newer. `no_std`: needs the C library, not `std`. Windows on x86-64 and WebAssembly
+//! (wasm32, one thread), newer and less tested; macOS, iOS, FreeBSD and Android compile, and were never run. Only Linux has reports, heap profiles,
 //! traces, live statistics and guarded blocks. Any other platform is refused at compile time, with the way out.
 //!
 //! # Features

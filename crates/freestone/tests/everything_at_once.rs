@@ -10,11 +10,11 @@ use freestone::door::{self, Owner};
 use freestone::options::{Harden, OPTIONS, Unit};
 use freestone::profile::{self, Snapshot};
 use freestone::{Freestone, Heap};
+use freestone_testkit::again;
 use std::alloc::{GlobalAlloc, Layout};
 use std::env;
 use std::ffi::c_void;
 use std::fs;
-use std::process::Command;
 use std::ptr::{self, NonNull};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -260,7 +260,7 @@ fn so_it_is_with_whatever_options_the_process_starts() {
     ];
     for level in ["off", "default", "checks", "full"] {
         for more in options {
-            let mut child = Command::new(env::current_exe().expect("this program has a path"));
+            let mut child = again::this_program();
             child.args(["--exact", "every_call_may_be_made_beside_every_other"]).env("FREESTONE_HARDEN", level);
             let output = child.envs(more.iter().copied()).output().expect("this program runs");
             assert!(output.status.success(), "{level}, {more:?}: {output:?}");

@@ -11,6 +11,7 @@ use std::thread;
 /// Loading a library by the system's loader.
 #[cfg(target_os = "linux")]
 mod loader {
+    use freestone_testkit::again;
     use std::ffi::{CString, c_void};
     use std::path::{Path, PathBuf};
     use std::process::Command;
@@ -18,10 +19,17 @@ mod loader {
 
     /// The example, built.
     fn library() -> PathBuf {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a folder of the target folder");
+        // The target folder, or for another platform the folder in it that is called as the platform is.
+        let outputs = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("a folder of the target folder");
         let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         // As when all tests are built together, and with this test's features: then it is there already.
-        build.args(["build", "--quiet", "--workspace", "--example", "plugin", "--target-dir"]).arg(target);
+        build.args(["build", "--quiet", "--workspace", "--example", "plugin", "--target-dir"]);
+        if again::is_emulated() {
+            let platform = outputs.file_name().expect("the name of a platform");
+            build.arg(outputs.with_file_name("")).arg("--target").arg(platform);
+        } else {
+            build.arg(outputs);
+        }
         if cfg!(feature = "allocator-api2") {
             build.args(["--features", "freestone/allocator-api2"]);
         }
@@ -30,7 +38,7 @@ mod loader {
         }
         let status = build.current_dir(env!("CARGO_MANIFEST_DIR")).status().expect("cargo can be run");
         assert!(status.success(), "the plug-in does not build");
-        target.join("debug/examples/libplugin.so")
+        outputs.join("debug/examples/libplugin.so")
     }
 
     pub(super) fn open() -> *mut c_void {

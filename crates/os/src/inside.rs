@@ -24,7 +24,7 @@ impl Inside {
     /// The calling thread is inside until the value is dropped.
     ///
     /// ```
-    /// # if cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))) {
+    /// # if cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))) {
     /// use freestone_os::Inside;
     ///
     /// let inside = Inside::begin();
@@ -55,7 +55,11 @@ pub(crate) use counter::{depth, enter, leave};
 
 const _: () = assert!(env!("CARGO_PKG_VERSION").len() == 5, "rename the symbol of this file with the version");
 
-#[cfg(all(door = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(any(miri, loom, shuttle))))]
+#[cfg(all(
+    door = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
+    not(any(miri, loom, shuttle))
+))]
 mod counter {
     use core::arch::{asm, global_asm};
 
@@ -73,7 +77,7 @@ mod counter {
 
     /// Changes this thread's variable by one, with the instruction that each platform has for that.
     macro_rules! change {
-        (x86_64: $x86_64:literal, aarch64: $aarch64:literal) => {
+        (x86_64: $x86_64:literal, aarch64: $aarch64:literal, riscv64: $riscv64:literal) => {
             // SAFETY: changes this thread's own variable.
             unsafe {
                 #[cfg(target_arch = "x86_64")]
@@ -96,18 +100,29 @@ mod counter {
                     depth = out(reg) _,
                     options(nostack, preserves_flags),
                 );
+                #[cfg(target_arch = "riscv64")]
+                asm!(
+                    "la.tls.ie {at}, freestone_0_1_0_inside",
+                    "add {at}, {at}, tp",
+                    "lw {depth}, 0({at})",
+                    concat!("addiw {depth}, {depth}, ", $riscv64),
+                    "sw {depth}, 0({at})",
+                    at = out(reg) _,
+                    depth = out(reg) _,
+                    options(nostack, preserves_flags),
+                );
             }
         };
     }
 
     #[inline(always)]
     pub(crate) fn enter() {
-        change!(x86_64: "inc", aarch64: "add");
+        change!(x86_64: "inc", aarch64: "add", riscv64: "1");
     }
 
     #[inline(always)]
     pub(crate) fn leave() {
-        change!(x86_64: "dec", aarch64: "sub");
+        change!(x86_64: "dec", aarch64: "sub", riscv64: "-1");
     }
 
     pub(crate) fn depth() -> u32 {
@@ -131,13 +146,25 @@ mod counter {
                 thread = out(reg) _,
                 options(readonly, nostack, preserves_flags),
             );
+            #[cfg(target_arch = "riscv64")]
+            asm!(
+                "la.tls.ie {depth}, freestone_0_1_0_inside",
+                "add {depth}, {depth}, tp",
+                "lw {depth}, 0({depth})",
+                depth = out(reg) depth,
+                options(readonly, nostack, preserves_flags),
+            );
         }
         depth
     }
 }
 
 /// Nothing is counted.
-#[cfg(not(all(door = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(any(miri, loom, shuttle)))))]
+#[cfg(not(all(
+    door = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
+    not(any(miri, loom, shuttle))
+)))]
 mod counter {
     #[inline(always)]
     pub(crate) fn enter() {}

@@ -1,7 +1,9 @@
-//! What the tests of all heap crates share: operation streams, and a shadow model that checks an allocator while it plays one.
+//! What the tests of all heap crates share: operation streams, a shadow model that checks an allocator while it plays one, and how a test starts itself again.
 //!
 //! | module | owns |
 //! |---|---|
+//! | [`again`] | a command that starts the test program again |
 //! | [`ops`] | streams of allocations, reallocations and frees; the player and the shadow model |
 
+pub mod again;
 pub mod ops;

@@ -231,6 +231,7 @@ fn architecture() -> Result<String> {
     match std::env::consts::ARCH {
         "x86_64" => Ok("amd64".into()),
         "aarch64" => Ok("arm64".into()),
+        "riscv64" => Ok("riscv64".into()),
         other => bail!("Freestone has no packages for {other}"),
     }
 }

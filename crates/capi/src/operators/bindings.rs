@@ -52,6 +52,9 @@ calls!("call malloc@PLT", "call free@PLT", "call _Znwm@PLT", "call _ZdlPv@PLT");
 #[cfg(target_arch = "aarch64")]
 calls!("bl malloc", "bl free", "bl _Znwm", "bl _ZdlPv");
 
+#[cfg(target_arch = "riscv64")]
+calls!("call malloc@plt", "call free@plt", "call _Znwm@plt", "call _ZdlPv@plt");
+
 core::arch::global_asm!(
     ".weak _DYNAMIC",
     ".hidden _DYNAMIC",

@@ -33,14 +33,18 @@ pub(super) struct Relocation {
 impl Relocation {
     /// The number of the symbol whose address a slot gets; `None` of another relocation.
     pub(super) fn symbol(&self) -> Option<usize> {
-        let kinds = if cfg!(target_arch = "x86_64") { R_X86_64 } else { R_AARCH64 };
-        kinds.contains(&(self.info as u32)).then_some((self.info >> 32) as usize)
+        SLOT_KINDS.contains(&(self.info as u32)).then_some((self.info >> 32) as usize)
     }
 }
 
 /// The relocations of slots: for data, and for calls.
-const R_X86_64: [u32; 2] = [6, 7];
-const R_AARCH64: [u32; 2] = [1025, 1026];
+const SLOT_KINDS: [u32; 2] = if cfg!(target_arch = "x86_64") {
+    [6, 7]
+} else if cfg!(target_arch = "riscv64") {
+    [2, 5]
+} else {
+    [1025, 1026]
+};
 
 /// An object that may be loaded anywhere: its addresses are relative to its header.
 const ET_DYN: u16 = 3;

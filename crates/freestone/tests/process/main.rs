@@ -17,7 +17,8 @@ mod memory;
 mod recording;
 
 use freestone::Freestone;
-use std::process::{self, Command};
+use freestone_testkit::again;
+use std::process;
 use std::time::Duration;
 use std::{any, env, fs, thread};
 
@@ -38,7 +39,7 @@ fn alone<F: FnOnce()>(options: &[(&str, &str)], body: F) -> Option<String> {
         body();
         return None;
     }
-    let mut again = Command::new(env::current_exe().expect("a test program knows its path"));
+    let mut again = again::this_program();
     again.args([test_of(&body), "--exact", "--nocapture", "--test-threads", "1"]).env(ALONE, "1");
     again.envs(options.iter().map(|(name, value)| (format!("FREESTONE_{name}"), value)));
     // A folder of its own for files with the process's number: a process of the same number that was killed has left its own in the other. What has no

@@ -36,6 +36,14 @@ mod place {
     pub(super) const STACK_POINTER: usize = 31;
 }
 
+/// As on x86-64.
+#[cfg(target_arch = "riscv64")]
+mod place {
+    pub(super) const SYSTEM_CALL: usize = 17;
+    pub(super) const STACK_POINTER: usize = 2;
+    pub(super) const THREAD_POINTER: usize = 4;
+}
+
 /// The set of registers with AArch64's thread pointer.
 #[cfg(target_arch = "aarch64")]
 const NT_ARM_TLS: libc::c_int = 0x401;
@@ -82,7 +90,7 @@ impl StoppedThread {
     pub(crate) fn read(number: i32) -> io::Result<Self> {
         let registers = register_set(number, libc::NT_PRSTATUS)?;
         let word = |at: usize| registers.get(at).copied().unwrap_or(0);
-        #[cfg(target_arch = "x86_64")]
+        #[cfg(not(target_arch = "aarch64"))]
         let thread_pointer = word(place::THREAD_POINTER);
         #[cfg(target_arch = "aarch64")]
         let thread_pointer = register_set(number, NT_ARM_TLS)?.first().copied().unwrap_or(0);

@@ -5,8 +5,11 @@ use freestone_base::lock::Lock;
 use std::thread;
 
 /// Whether this build counts.
-const COUNTS: bool =
-    cfg!(all(door = "linux", any(target_arch = "x86_64", target_arch = "aarch64"), not(any(miri, loom, shuttle))));
+const COUNTS: bool = cfg!(all(
+    door = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
+    not(any(miri, loom, shuttle))
+));
 
 #[test]
 fn a_thread_is_inside_while_it_holds_a_lock_and_no_other_thread_is() {

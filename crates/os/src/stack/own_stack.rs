@@ -124,7 +124,15 @@ fn thread_pointer() -> usize {
     pointer
 }
 
-#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[cfg(all(target_arch = "riscv64", not(miri)))]
+fn thread_pointer() -> usize {
+    let pointer;
+    // SAFETY: the instruction copies a register.
+    unsafe { core::arch::asm!("mv {}, tp", out(reg) pointer, options(nomem, nostack, preserves_flags)) };
+    pointer
+}
+
+#[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))))]
 fn thread_pointer() -> usize {
     0
 }

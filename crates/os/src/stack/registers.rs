@@ -66,7 +66,24 @@ impl Registers {
 
     /// Those of the function that this is inlined into; `None` where they cannot be read.
     #[must_use]
-    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    #[cfg(all(target_arch = "riscv64", not(miri)))]
+    #[inline(always)]
+    pub fn here() -> Option<Self> {
+        let (code, stack, frame, link);
+        // SAFETY: the instructions copy four registers.
+        unsafe {
+            core::arch::asm!(
+                "auipc {code}, 0", "mv {stack}, sp", "mv {frame}, s0", "mv {link}, ra",
+                code = out(reg) code, stack = out(reg) stack, frame = out(reg) frame, link = out(reg) link,
+                options(nomem, nostack, preserves_flags),
+            );
+        }
+        Some(Self { code, stack, frame, link })
+    }
+
+    /// Those of the function that this is inlined into; `None` where they cannot be read.
+    #[must_use]
+    #[cfg(any(miri, not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))))]
     #[inline(always)]
     pub fn here() -> Option<Self> {
         None
@@ -95,8 +112,17 @@ impl Registers {
         Some((registers, None))
     }
 
+    /// Those of a thread that a signal interrupted.
+    #[cfg(all(door = "linux", target_arch = "riscv64"))]
+    pub(crate) fn of_context(context: &libc::ucontext_t) -> Option<(Self, Option<bool>)> {
+        let of = |register: usize| context.uc_mcontext.__gregs[register] as usize;
+        let registers =
+            Self { code: of(libc::REG_PC), stack: of(libc::REG_SP), frame: of(libc::REG_S0), link: of(libc::REG_RA) };
+        Some((registers, None))
+    }
+
     /// Those of a thread that a signal interrupted; `None` where that is not known.
-    #[cfg(all(door = "linux", not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    #[cfg(all(door = "linux", not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))))]
     pub(crate) fn of_context(_context: &libc::ucontext_t) -> Option<(Self, Option<bool>)> {
         None
     }

@@ -1,7 +1,7 @@
 //! The thread-local variables: the pointer to this thread's heap, and the stage of a thread without one. 12 bytes of static TLS.
 #![allow(unsafe_code)]
 //!
-//! On x86-64 and AArch64 they are declared and found in assembly, in the initial-exec model: two loads, no call, and right also under
+//! On x86-64, AArch64 and RISC-V they are declared and found in assembly, in the initial-exec model: two loads, no call, and right also under
 //! preload (`thread_local!` in a shared object calls into the dynamic linker, which may allocate).
 //!
 //! Each platform has [`get`], which hot paths call and which is as short as it can be there, and `place`, for everything else. Accesses by way of
@@ -69,7 +69,7 @@ pub(super) fn set_stage(stage: u32) {
 }
 
 #[cfg(all(
-    any(target_arch = "x86_64", target_arch = "aarch64"),
+    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
     any(target_os = "linux", target_os = "android"),
     not(any(miri, loom))
 ))]
@@ -113,6 +113,14 @@ mod declared {
                 thread = out(reg) _,
                 options(pure, readonly, nostack, preserves_flags),
             );
+            #[cfg(target_arch = "riscv64")]
+            asm!(
+                "la.tls.ie {heap}, freestone_0_1_0_heap",
+                "add {heap}, {heap}, tp",
+                "ld {heap}, 0({heap})",
+                heap = out(reg) heap,
+                options(pure, readonly, nostack, preserves_flags),
+            );
         }
         heap
     }
@@ -137,6 +145,13 @@ mod declared {
                 "add {place}, {thread}, {place}",
                 place = out(reg) place,
                 thread = out(reg) _,
+                options(pure, readonly, nostack, preserves_flags),
+            );
+            #[cfg(target_arch = "riscv64")]
+            asm!(
+                "la.tls.ie {place}, freestone_0_1_0_heap",
+                "add {place}, {place}, tp",
+                place = out(reg) place,
                 options(pure, readonly, nostack, preserves_flags),
             );
         }
@@ -224,7 +239,10 @@ mod declared {
     not(any(
         target_family = "wasm",
         all(target_arch = "x86_64", target_os = "windows"),
-        all(any(target_arch = "x86_64", target_arch = "aarch64"), any(target_os = "linux", target_os = "android")),
+        all(
+            any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"),
+            any(target_os = "linux", target_os = "android")
+        ),
     ))
 ))]
 mod declared {

@@ -5,7 +5,7 @@ use super::cursor::{Common, Cursor};
 use crate::stack::rule::{Base, OFFSET_BITS, Rule, Saved};
 
 /// Numbers of the registers: frame pointer, stack pointer, return address.
-#[cfg(not(target_arch = "aarch64"))]
+#[cfg(not(any(target_arch = "aarch64", target_arch = "riscv64")))]
 mod number {
     pub(super) const FRAME: u64 = 6;
     pub(super) const STACK: u64 = 7;
@@ -17,6 +17,13 @@ mod number {
     pub(super) const FRAME: u64 = 29;
     pub(super) const STACK: u64 = 31;
     pub(super) const RETURN: u64 = 30;
+}
+/// Numbers of the registers: frame pointer, stack pointer, return address.
+#[cfg(target_arch = "riscv64")]
+mod number {
+    pub(super) const FRAME: u64 = 8;
+    pub(super) const STACK: u64 = 2;
+    pub(super) const RETURN: u64 = 1;
 }
 
 /// How deep states are remembered.
