@@ -1,6 +1,7 @@
 extern crate std;
 use super::*;
 use crate::test_range::TestRange;
+use freestone_testkit::again;
 use std::os::fd::AsRawFd;
 
 #[test]
@@ -14,8 +15,11 @@ fn memory_goes_through_its_states() {
     assert!(Linux.purge_zeroes());
     assert_eq!(range.read(0), 0);
     range.write(0, 9);
-    range.relocate(0..half, half).unwrap();
-    assert_eq!((range.read(0), range.read(half)), (0, 9));
+    // The emulator moves nothing.
+    if !again::is_emulated() {
+        range.relocate(0..half, half).unwrap();
+        assert_eq!((range.read(0), range.read(half)), (0, 9));
+    }
     range.release(0..bytes).unwrap();
     range.commit(0..bytes, true).unwrap();
     range.release(0..bytes).unwrap();
