@@ -134,7 +134,7 @@ pub(crate) enum Command {
         #[arg(long)]
         long: bool,
     },
-    /// Run the tests for other platforms: AArch64 under qemu with OS pages of 4, 16 and 64 KiB, musl, Windows under wine, WebAssembly under node.
+    /// Run the tests for other platforms: AArch64 (with OS pages of 4, 16 and 64 KiB) and RISC-V under qemu, musl, Windows under wine, WebAssembly under node.
     Platforms {
         /// Run only these targets.
         targets: Vec<String>,

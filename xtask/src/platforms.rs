@@ -12,7 +12,8 @@ mod foreign;
 /// A platform, and the tools that build and run its programs here.
 struct Platform {
     target: &'static str,
-    c_compiler: &'static str,
+    /// `None`: the tests of the C interface do not run, and Rust's own linker links programs, with the C library that the target brings along.
+    c_compiler: Option<&'static str>,
     /// Whether the C compiler links Rust's programs as well. (musl-gcc cannot: those are static and position-independent.)
     links_rust: bool,
     /// The command that runs its programs; empty if this machine runs them.
@@ -25,10 +26,10 @@ struct Platform {
     packages: &'static str,
 }
 
-const PLATFORMS: [Platform; 3] = [
+const PLATFORMS: [Platform; 4] = [
     Platform {
         target: "aarch64-unknown-linux-gnu",
-        c_compiler: "aarch64-linux-gnu-gcc",
+        c_compiler: Some("aarch64-linux-gnu-gcc"),
         links_rust: true,
         runner: &["qemu-aarch64-static", "-L", "/usr/aarch64-linux-gnu"],
         other_pages: &[&["-p", "16384"], &["-p", "65536"]],
@@ -37,7 +38,7 @@ const PLATFORMS: [Platform; 3] = [
     },
     Platform {
         target: "riscv64gc-unknown-linux-gnu",
-        c_compiler: "riscv64-linux-gnu-gcc",
+        c_compiler: Some("riscv64-linux-gnu-gcc"),
         links_rust: true,
         runner: &["qemu-riscv64-static", "-L", "/usr/riscv64-linux-gnu"],
         other_pages: &[],
@@ -46,7 +47,7 @@ const PLATFORMS: [Platform; 3] = [
     },
     Platform {
         target: "x86_64-unknown-linux-musl",
-        c_compiler: "musl-gcc",
+        c_compiler: Some("musl-gcc"),
         links_rust: false,
         runner: &[],
         other_pages: &[],
@@ -54,23 +55,38 @@ const PLATFORMS: [Platform; 3] = [
         library_flags: "-C target-feature=-crt-static",
         packages: "musl-tools",
     },
+    Platform {
+        target: "aarch64-unknown-linux-musl",
+        c_compiler: None,
+        links_rust: false,
+        runner: &["qemu-aarch64-static"],
+        other_pages: &[],
+        library_flags: "",
+        packages: "qemu-user-static",
+    },
 ];
+
+/// Flags for the compiler where no C compiler links.
+const SELF_CONTAINED: &str = "-C linker=rust-lld -C link-self-contained=yes";
 
 /// The crates that programs use; the tools run on developers' machines only.
 const PACKAGES: [&str; 6] =
     ["freestone-base", "freestone-os", "freestone-trace", "freestone-tlsf", "freestone-pool", "freestone"];
 
 /// Tests of the C interface that need nothing but a C compiler and a way to run its programs.
-const C_TESTS: [&str; 11] = [
+const C_TESTS: [&str; 14] = [
     "conformance",
     "deep_binding",
     "elf",
     "everything_at_once",
+    "guarded",
     "life_cycle",
     "memory",
     "misuse",
+    "operators",
     "options",
     "pool",
+    "seams",
     "threads",
     "tlsf",
 ];
@@ -95,19 +111,32 @@ impl Platform {
 
     /// Runs the tests of crates, as programs of the platform.
     fn test_crates(&self, packages: &[&str], pages: &[&str]) -> Result<()> {
+        // One example is a shared library, which cargo cannot build for musl.
+        if self.target.ends_with("-musl") {
+            self.test_parts(packages, pages, &["--lib", "--tests"])?;
+            return self.test_parts(packages, pages, &["--doc"]);
+        }
+        self.test_parts(packages, pages, &[])
+    }
+
+    /// As [`Platform::test_crates`], of what cargo's arguments `parts` name; of all without any.
+    fn test_parts(&self, packages: &[&str], pages: &[&str], parts: &[&str]) -> Result<()> {
         let mut command = self.cargo_test(packages, pages);
-        command.args(["--target", self.target]);
-        if self.links_rust {
-            command.env(self.setting("LINKER"), self.c_compiler);
+        command.args(["--target", self.target]).args(parts);
+        match self.c_compiler {
+            Some(compiler) if self.links_rust => _ = command.env(self.setting("LINKER"), compiler),
+            Some(_) => {}
+            None => _ = command.env(self.setting("RUSTFLAGS"), SELF_CONTAINED),
         }
         run(&mut command)
     }
 
     /// Runs the tests of the C interface: they are this machine's, the programs they compile are the platform's.
     fn test_c(&self, pages: &[&str]) -> Result<()> {
+        let Some(compiler) = self.c_compiler else { return Ok(()) };
         let mut command = self.cargo_test(&["freestone-capi"], pages);
         command.args(C_TESTS.iter().flat_map(|name| ["--test", name]));
-        command.env("CAPI_TEST_TARGET", self.target).env(self.setting("LINKER"), self.c_compiler);
+        command.env("CAPI_TEST_TARGET", self.target).env(self.setting("LINKER"), compiler);
         run(command.env(self.setting("RUSTFLAGS"), self.library_flags))
     }
 }
@@ -158,7 +187,7 @@ pub(crate) fn test(names: &[String]) -> Result<()> {
     }
     for platform in PLATFORMS.iter().filter(|it| names.is_empty() || names.iter().any(|name| name == it.target)) {
         let missing = |tool: &&str| !is_installed(tool);
-        if !has_target(platform.target) || [platform.c_compiler].iter().chain(platform.runner.first()).any(missing) {
+        if !has_target(platform.target) || platform.c_compiler.iter().chain(platform.runner.first()).any(missing) {
             bail!(
                 "{0}: `rustup target add {0}` and `apt-get install {1}` are needed",
                 platform.target,

@@ -111,7 +111,7 @@ impl Table {
         let (mut n, mut file) = (0, Beginning::default());
         // Without the list, the table has what was read of it.
         let _ = for_each_mapping(|mapping| {
-            if mapping.offset == 0 {
+            if mapping.begins_a_file() {
                 file = Beginning { file: mapping.file, at: mapping.start };
             }
             let found = (mapping.is_executable && mapping.file == file.file)
@@ -171,6 +171,14 @@ struct Mapping {
     offset: u64,
     /// The inode; 0 of memory without a file, which the kernel's own object (vdso) is as well.
     file: u64,
+}
+
+impl Mapping {
+    /// Whether a file's beginning may be mapped here, or the kernel's own object. Memory without a file may lie between the parts of one file: an emulator
+    /// shows what it keeps free there.
+    fn begins_a_file(&self) -> bool {
+        self.offset == 0 && (self.file != 0 || self.is_executable)
+    }
 }
 
 /// Calls `visit` with each mapping of the process.

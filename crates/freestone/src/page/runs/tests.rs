@@ -116,7 +116,9 @@ fn all_stuck_runs_become_dirty_wherever_they_are() {
 fn pages_of_spans_blocks_and_heaps_are_in_use() {
     let os = Fake::new(4096, RANGE_BYTES);
     let mut runs = runs(&os);
-    [(1, Kind::Small), (2, Kind::Large), (4, Kind::Metadata)].map(|(pages, kind)| take(&mut runs, pages, kind));
+    for (pages, kind) in [(1, Kind::Small), (2, Kind::Large), (4, Kind::Metadata)] {
+        take(&mut runs, pages, kind);
+    }
     assert_eq!(runs.counts().in_use(), Pages(7));
 }
 

@@ -18,6 +18,15 @@ fn a_line_has_a_range_rights_an_offset_and_a_file() {
 }
 
 #[test]
+fn memory_between_the_parts_of_a_file_is_no_beginning_of_another() {
+    let begins = |line: &[u8]| parse(line).expect("a line").begins_a_file();
+    assert!(begins(b"200000-215000 r--p 00000000 fe:00 1234 /program"));
+    assert!(!begins(b"215000-224000 ---p 00000000 00:00 0"));
+    assert!(!begins(b"224000-272000 r-xp 00014000 fe:00 1234 /program"));
+    assert!(begins(b"7ff000-7ff200 r-xp 00000000 00:00 0 [vdso]"));
+}
+
+#[test]
 fn code_of_the_program_and_of_the_c_library_is_found_as_the_c_library_finds_it() {
     let table = std::boxed::Box::new(Table::new());
     for code in [
