@@ -126,7 +126,7 @@ impl Platform {
         match self.c_compiler {
             Some(compiler) if self.links_rust => _ = command.env(self.setting("LINKER"), compiler),
             Some(_) => {}
-            None => _ = command.env(self.setting("RUSTFLAGS"), SELF_CONTAINED),
+            None => _ = command.env(self.setting("RUSTFLAGS"), SELF_CONTAINED).env("RUSTDOCFLAGS", SELF_CONTAINED),
         }
         run(&mut command)
     }
@@ -135,7 +135,9 @@ impl Platform {
     fn test_c(&self, pages: &[&str]) -> Result<()> {
         let Some(compiler) = self.c_compiler else { return Ok(()) };
         let mut command = self.cargo_test(&["freestone-capi"], pages);
-        command.args(C_TESTS.iter().flat_map(|name| ["--test", name]));
+        // A fork beside another thread's output hangs in musl itself (`crates/freestone/src/api/fork.rs`), and it has no `dlmopen`.
+        let tests = C_TESTS.iter().filter(|&&name| !(name == "seams" && self.target.ends_with("-musl")));
+        command.args(tests.flat_map(|name| ["--test", name]));
         command.env("CAPI_TEST_TARGET", self.target).env(self.setting("LINKER"), compiler);
         run(command.env(self.setting("RUSTFLAGS"), self.library_flags))
     }

@@ -102,6 +102,7 @@ impl Stats {
     /// #[global_allocator]
     /// static ALLOCATOR: Freestone = Freestone;
     ///
+    /// let _held = vec![1_u8; 100];
     /// let stats = ALLOCATOR.stats();
     /// assert!(stats.live < stats.resident() && stats.resident() <= stats.committed);
     /// ```

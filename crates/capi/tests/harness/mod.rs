@@ -71,11 +71,14 @@ pub(crate) fn cpp_compiler() -> Option<String> {
 
 /// Whether programs run under an emulator; a test that cannot be right there says so and passes.
 pub(crate) fn emulated(why: &str) -> bool {
-    let is_emulated = !target_setting("RUNNER").is_empty();
-    if is_emulated {
+    if is_emulated() {
         println!("skipped under emulation: {why}");
     }
-    is_emulated
+    is_emulated()
+}
+
+fn is_emulated() -> bool {
+    !target_setting("RUNNER").is_empty()
 }
 
 /// A command that runs a program of the target.
@@ -148,6 +151,18 @@ pub(crate) fn succeed(command: &mut Command) -> String {
 /// Both streams of an output.
 pub(crate) fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// What a program wrote to standard error. An emulator adds by which signal the program ended, which is left out.
+pub(crate) fn said(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    if !is_emulated() {
+        return said.into_owned();
+    }
+    said.lines()
+        .filter(|line| !line.is_empty() && !line.starts_with("qemu: "))
+        .map(|line| format!("{line}\n"))
+        .collect()
 }
 
 /// Whether a tool is installed; a test that needs one that is not says so and passes.

@@ -94,6 +94,7 @@ impl HeapKind {
     /// #[global_allocator]
     /// static ALLOCATOR: Freestone = Freestone;
     ///
+    /// let _held = vec![1_u8; 100];
     /// let has_a_thread = ALLOCATOR.with_details(|details| details.heaps.iter().any(|heap| heap.kind.name() == "thread"));
     /// assert_eq!(has_a_thread, Some(true));
     /// ```
