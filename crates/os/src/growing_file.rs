@@ -71,7 +71,8 @@ pub fn open_again(path: &CStr, id: FileId) -> Result<OpenFile, Errno> {
 }
 
 impl OpenFile {
-    /// Maps `bytes` at `offset`, both multiples of an OS page, which it allocates. What is new is zero. Parts do not overlap, and only the first one is mapped again.
+    /// Maps `bytes` at `offset`, which it allocates. What is new is zero. Parts do not overlap, and only the first one is mapped again. An OS page may have the end of
+    /// one part and the beginning of the next: it is mapped with both.
     ///
     /// # Errors
     /// The kernel's: the disk is full, or a limit is reached.
@@ -85,10 +86,11 @@ impl OpenFile {
             other => other?,
         }
         let access = ProtFlags::READ | ProtFlags::WRITE;
+        let (before, flags) = (before(offset as usize), MapFlags::SHARED | MapFlags::POPULATE);
         // SAFETY: the kernel places the new mapping where nothing is mapped.
-        let at = unsafe { mmap(ptr::null_mut(), bytes, access, MapFlags::SHARED | MapFlags::POPULATE, file, offset) }?;
+        let at = unsafe { mmap(ptr::null_mut(), before + bytes, access, flags, file, offset - before as u64) }?;
         kernel::note_mapped();
-        Ok(at.cast())
+        Ok(at.cast::<u8>().wrapping_add(before))
     }
 
     /// Writes `bytes` at `offset`, and makes the file that long.
@@ -116,8 +118,14 @@ fn write_at(file: &OwnedFd, bytes: &[u8], mut at: u64) -> Result<(), Errno> {
 /// # Safety
 /// - [`OpenFile::map`] returned `at` for as many bytes, and no code uses the memory any more.
 pub unsafe fn unmap(at: *mut u8, bytes: usize) {
+    let before = before(at.addr());
     // SAFETY: the range is one mapping that no code uses any more (this function's contract). The kernel cannot refuse that.
-    let _ = unsafe { munmap(at.cast(), bytes) };
+    let _ = unsafe { munmap(at.wrapping_sub(before).cast(), before + bytes) };
+}
+
+/// Bytes before `place`, an address or one in a file, in its OS page.
+fn before(place: usize) -> usize {
+    place % process::os_page_bytes()
 }
 
 /// Writes zeros to a part of a file.

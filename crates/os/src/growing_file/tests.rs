@@ -32,6 +32,27 @@ fn what_is_written_to_a_part_is_in_the_file() {
     fs::remove_file(path).unwrap();
 }
 
+/// As where OS pages have 16 or 64 KiB, and parts are multiples of 4 KiB.
+#[test]
+fn a_part_may_begin_and_end_within_an_os_page() {
+    let (path, text) = new_path("within");
+    let id = create(&text).unwrap();
+    let parts = [(0, 100, b'a'), (100, 5000, b'b'), (5100, 64, b'c')];
+    let mapped = parts.map(|(offset, bytes, byte)| {
+        let at = open_again(&text, id).and_then(|file| file.map(offset, bytes)).unwrap();
+        // SAFETY: the part is mapped, and this test's alone.
+        unsafe { at.write_bytes(byte, bytes) };
+        (at, bytes)
+    });
+    for (at, bytes) in mapped {
+        // SAFETY: it is not used again.
+        unsafe { unmap(at, bytes) };
+    }
+    let expected: Vec<_> = parts.iter().flat_map(|&(_, bytes, byte)| std::iter::repeat_n(byte, bytes)).collect();
+    assert_eq!(fs::read(&path).unwrap(), expected);
+    fs::remove_file(path).unwrap();
+}
+
 #[test]
 fn a_part_is_mapped_although_each_attempt_to_allocate_it_is_refused_or_interrupted() {
     for errno in [libc::EOPNOTSUPP, libc::EINTR] {
