@@ -109,10 +109,14 @@ impl Platform {
         format!("CARGO_TARGET_{}_{name}", self.target.to_uppercase().replace('-', "_"))
     }
 
+    fn is_musl(&self) -> bool {
+        self.target.ends_with("-musl")
+    }
+
     /// Runs the tests of crates, as programs of the platform.
     fn test_crates(&self, packages: &[&str], pages: &[&str]) -> Result<()> {
         // One example is a shared library, which cargo cannot build for musl.
-        if self.target.ends_with("-musl") {
+        if self.is_musl() {
             self.test_parts(packages, pages, &["--lib", "--tests"])?;
             return self.test_parts(packages, pages, &["--doc"]);
         }
@@ -136,7 +140,7 @@ impl Platform {
         let Some(compiler) = self.c_compiler else { return Ok(()) };
         let mut command = self.cargo_test(&["freestone-capi"], pages);
         // A fork beside another thread's output hangs in musl itself (`crates/freestone/src/api/fork.rs`), and it has no `dlmopen`.
-        let tests = C_TESTS.iter().filter(|&&name| !(name == "seams" && self.target.ends_with("-musl")));
+        let tests = C_TESTS.iter().filter(|&&name| !(name == "seams" && self.is_musl()));
         command.args(tests.flat_map(|name| ["--test", name]));
         command.env("CAPI_TEST_TARGET", self.target).env(self.setting("LINKER"), compiler);
         run(command.env(self.setting("RUSTFLAGS"), self.library_flags))

@@ -2,7 +2,7 @@
 //!
 //! | module | owns |
 //! |---|---|
-//! | [`again`] | a command that starts the test program again |
+//! | [`again`] | a command that starts the test program again; whether that runs under an emulator |
 //! | [`ops`] | streams of allocations, reallocations and frees; the player and the shadow model |
 
 pub mod again;

@@ -4,6 +4,22 @@
 //! # Safety
 //! The assembly copies registers and changes nothing. A signal's context is read as the C library declares it.
 
+/// The instructions that copy the code address, the stack pointer, the frame pointer and the link register.
+#[cfg(all(target_arch = "aarch64", not(miri)))]
+macro_rules! copy_registers {
+    () => {
+        "adr {code}, .\n mov {stack}, sp\n mov {frame}, x29\n mov {link}, x30"
+    };
+}
+
+/// As above.
+#[cfg(all(target_arch = "riscv64", not(miri)))]
+macro_rules! copy_registers {
+    () => {
+        "auipc {code}, 0\n mv {stack}, sp\n mv {frame}, s0\n mv {link}, ra"
+    };
+}
+
 /// Registers of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registers {
@@ -49,31 +65,14 @@ impl Registers {
 
     /// Those of the function that this is inlined into; `None` where they cannot be read.
     #[must_use]
-    #[cfg(all(target_arch = "aarch64", not(miri)))]
+    #[cfg(all(any(target_arch = "aarch64", target_arch = "riscv64"), not(miri)))]
     #[inline(always)]
     pub fn here() -> Option<Self> {
         let (code, stack, frame, link);
         // SAFETY: the instructions copy four registers.
         unsafe {
             core::arch::asm!(
-                "adr {code}, .", "mov {stack}, sp", "mov {frame}, x29", "mov {link}, x30",
-                code = out(reg) code, stack = out(reg) stack, frame = out(reg) frame, link = out(reg) link,
-                options(nomem, nostack, preserves_flags),
-            );
-        }
-        Some(Self { code, stack, frame, link })
-    }
-
-    /// Those of the function that this is inlined into; `None` where they cannot be read.
-    #[must_use]
-    #[cfg(all(target_arch = "riscv64", not(miri)))]
-    #[inline(always)]
-    pub fn here() -> Option<Self> {
-        let (code, stack, frame, link);
-        // SAFETY: the instructions copy four registers.
-        unsafe {
-            core::arch::asm!(
-                "auipc {code}, 0", "mv {stack}, sp", "mv {frame}, s0", "mv {link}, ra",
+                copy_registers!(),
                 code = out(reg) code, stack = out(reg) stack, frame = out(reg) frame, link = out(reg) link,
                 options(nomem, nostack, preserves_flags),
             );
