@@ -4,11 +4,12 @@
 //! # Safety
 //! The assembly copies registers and changes nothing. A signal's context is read as the C library declares it.
 
-/// The instructions that copy the code address, the stack pointer, the frame pointer and the link register.
+/// The instructions that copy the link register, the code address, the stack pointer and the frame pointer. The link register first: of the four, the compiler may
+/// have chosen that one alone for what another instruction writes.
 #[cfg(all(target_arch = "aarch64", not(miri)))]
 macro_rules! copy_registers {
     () => {
-        "adr {code}, .\n mov {stack}, sp\n mov {frame}, x29\n mov {link}, x30"
+        "mov {link}, x30\n adr {code}, .\n mov {stack}, sp\n mov {frame}, x29"
     };
 }
 
@@ -16,7 +17,7 @@ macro_rules! copy_registers {
 #[cfg(all(target_arch = "riscv64", not(miri)))]
 macro_rules! copy_registers {
     () => {
-        "auipc {code}, 0\n mv {stack}, sp\n mv {frame}, s0\n mv {link}, ra"
+        "mv {link}, ra\n auipc {code}, 0\n mv {stack}, sp\n mv {frame}, s0"
     };
 }
 
