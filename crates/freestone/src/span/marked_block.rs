@@ -197,7 +197,10 @@ impl MarkedBlock {
 
     /// The offset of the first byte of the canary behind `size` bytes that was written over, for the block's holder.
     pub(crate) fn canary_damage(&self, size: usize) -> Option<usize> {
-        self.damage_from(size, size)
+        let (n, window) = self.window(size);
+        // SAFETY: the block has as many bytes before the trailer as a window, and this one ends before the trailer; the caller is the block's holder.
+        let is_whole = canary::is_whole(unsafe { &*window }, n, self.words.canary);
+        if is_whole { None } else { self.damage_from(size, size) }
     }
 
     /// As [`MarkedBlock::canary_damage`], from an offset on.

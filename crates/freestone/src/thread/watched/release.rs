@@ -167,7 +167,9 @@ fn release_other<O: Os>(own: Own<'_, O>, waiting: &Quarantine, start: *mut u8) {
 fn release_foreign<O: Os>(own: Own<'_, O>, start: *mut u8, class: usize) {
     // SAFETY: a block of a watched span is there, and it is this heap's quarantine's.
     let block = unsafe { MarkedBlock::at(start, block_bytes(class), &own.shared().secret) };
-    check_freed(own, &block, false);
+    if !block.is_untouched() {
+        check_freed(own, &block, false);
+    }
     // SAFETY: the block is of `class`, out of its span, and held back no more.
     let free = unsafe { FreeBlock::new(start, class) };
     if own.lookup().own_class(start.addr()).is_some() {
