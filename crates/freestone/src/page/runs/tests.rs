@@ -15,9 +15,14 @@ fn runs(os: &Fake) -> Runs {
 
 /// Runs with so many clean pages from page 1 on.
 pub(super) fn clean_runs(os: &Fake, pages: Pages) -> Runs {
-    let base = os.propose_range(RANGE_BYTES, 0).unwrap();
+    clean_runs_in(os, RANGE_BYTES, pages)
+}
+
+/// As [`clean_runs`], in a range of so many bytes.
+pub(super) fn clean_runs_in(os: &Fake, range_bytes: usize, pages: Pages) -> Runs {
+    let base = os.propose_range(range_bytes, 0).unwrap();
     let mut runs = Runs::empty();
-    runs.begin(MetadataArrays::begin(os, Layout::new(base, RANGE_BYTES, os.os_page_bytes(), 0).unwrap()).unwrap());
+    runs.begin(MetadataArrays::begin(os, Layout::new(base, range_bytes, os.os_page_bytes(), 0).unwrap()).unwrap());
     runs.extend_metadata(os, pages).unwrap();
     runs.add(pages, FreeState::CLEAN);
     runs
