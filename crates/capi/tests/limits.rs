@@ -69,6 +69,17 @@ fn a_limit_that_is_raised_later_is_used() {
     }
 }
 
+/// All that waits in a thread's inbox comes to its aid when memory is short, however much that is.
+#[test]
+fn what_another_thread_has_freed_is_used_again_where_there_is_nothing_else() {
+    if emulated(WHY) {
+        return;
+    }
+    let [system, ours] = Pair::new().run("true", "freed_by_another");
+    println!("{ours:?} of {system:?} bytes");
+    assert!(ours[0] * 100 >= system[0] * 90, "{ours:?} of {system:?} bytes");
+}
+
 #[test]
 fn what_a_thread_frees_that_has_no_memory_of_its_own_is_used_again() {
     if emulated(WHY) {

@@ -82,6 +82,31 @@ static void freed_without_memory(void) {
     pthread_join(thread, NULL);
 }
 
+/* Frees a list of blocks, each of which begins with the address of the next. */
+static void *free_all(void *block) {
+    while (block) {
+        void *next = *(void **)block;
+        free(block);
+        block = next;
+    }
+    return NULL;
+}
+
+/* Another thread frees what this one has allocated, hundreds of thousands of blocks, when there is no more. How much can be allocated then, in longer blocks? */
+static void freed_by_another(void) {
+    pthread_t thread;
+    void *list = NULL;
+    for (void **block; (block = malloc(500)); list = block) {
+        *block = list;
+    }
+    /* For the thread's stack. */
+    limit(RLIMIT_AS, 300 * MIB);
+    if (pthread_create(&thread, NULL, free_all, list) || pthread_join(thread, NULL)) {
+        _exit(4);
+    }
+    say("again", fill(3000, SIZE_MAX));
+}
+
 /* KiB of a line of /proc/self/status. */
 static size_t status(const char *key) {
     static char line[256];
@@ -149,6 +174,9 @@ int main(int argc, char **argv) {
         say("got", fill(piece, 2048 * MIB));
     } else if (!strcmp(part, "freed_without_memory")) {
         freed_without_memory();
+    } else if (!strcmp(part, "freed_by_another")) {
+        limit(RLIMIT_AS, 280 * MIB);
+        freed_by_another();
     } else if (!strcmp(part, "locked")) {
         if (mlockall(MCL_CURRENT | MCL_FUTURE)) {
             say("refused", 0);

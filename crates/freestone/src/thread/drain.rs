@@ -16,31 +16,61 @@ use freestone_os::Os;
 /// After this many blocks the bins that they came into are looked at: until then a bin may hold as many more than it should.
 const LOOK_AFTER: u32 = 256;
 
+/// The most blocks that an allocation takes back, give or take those after which the bins are looked at: it would last a tenth of a second if a million have
+/// waited for the thread.
+const DRAINED_MOST: u32 = 4096;
+
 /// Moves the blocks that other threads handed over into the bins. A block whose span has another owner by now is sent there.
 pub(crate) fn drain<O: Os>(own: Own<'_, O>) {
+    drain_at_most(own, u32::MAX);
+}
+
+/// As [`drain`], for an allocation: takes some thousands of blocks back, and leaves the others where they were, for the next ones.
+pub(crate) fn drain_some<O: Os>(own: Own<'_, O>) {
+    drain_at_most(own, DRAINED_MOST);
+}
+
+fn drain_at_most<O: Os>(own: Own<'_, O>, most: u32) {
     let mailbox = own.heap().mailbox();
-    let blocks = mailbox.take();
-    if !blocks.is_empty() {
-        take_back(own, blocks);
-    }
-    let looked_through = mailbox.looked_through().take(mailbox.key());
-    if !looked_through.is_empty() {
-        take_back(own, looked_through);
+    if take_back(own, mailbox.take(), most) {
+        take_back(own, mailbox.looked_through().take(mailbox.key()), most);
     }
 }
 
-/// Takes back what came out of the inbox, some blocks at least.
-fn take_back<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
+/// Takes back what came out of an inbox, up to about `most` blocks, and returns the others to it. Returns whether it took all.
+fn take_back<O: Os>(own: Own<'_, O>, mut blocks: InTransit, most: u32) -> bool {
+    let mailbox = own.heap().mailbox();
+    while !blocks.is_empty() {
+        blocks = take_back_some(own, blocks, most);
+        if !blocks.is_empty() {
+            match mailbox.inbox().put_back(blocks).or_else(|left| mailbox.looked_through().put_back(left)) {
+                Ok(()) => return false,
+                // Other threads have handed over more, and what they did before waits as well.
+                Err(left) => blocks = left,
+            }
+        }
+    }
+    true
+}
+
+/// Takes back about `most` blocks of some. Returns the others.
+fn take_back_some<O: Os>(own: Own<'_, O>, mut blocks: InTransit, most: u32) -> InTransit {
     // Each block was allocated before it was handed over, so the newest view covers it.
     let (view, tag) = (own.renew_view(), own.lookup().tag());
     let is_plain = own.watch().is_none() && !sampling::counts_puts(own);
-    let (mut filled, mut has_stretches) = (Filled::NONE, false);
-    while !blocks.is_empty() {
+    let (mut filled, mut has_stretches, mut left) = (Filled::NONE, false, most);
+    while !blocks.is_empty() && left > 0 {
         if is_plain {
             while let Some(block) = blocks.pop_own(&view, tag) {
-                filled.put(own, block);
+                if filled.put(own, block) {
+                    left = left.saturating_sub(LOOK_AFTER);
+                    if left == 0 {
+                        break;
+                    }
+                }
             }
         }
+        left = left.saturating_sub(1);
         match blocks.pop(&view, tag) {
             Some(Found::Own(block)) => take_own(own, block, &mut filled),
             Some(Found::Other(block, _)) if block.is_suspect() => route::route_suspect(own, block),
@@ -57,6 +87,7 @@ fn take_back<O: Os>(own: Own<'_, O>, mut blocks: InTransit) {
     if has_stretches || own.watch().is_some() {
         returns::turn_to(own, PageIndex::NONE);
     }
+    blocks
 }
 
 /// Takes back a block of this heap.
@@ -106,11 +137,11 @@ struct Filled {
 impl Filled {
     const NONE: Self = Self { classes: 0, n_left: LOOK_AFTER };
 
-    /// Puts a block into its bin, and looks at the bins now and then.
+    /// Puts a block into its bin, and looks at the bins now and then. Returns whether it did.
     #[inline(always)]
-    fn put<O: Os>(&mut self, own: Own<'_, O>, block: FreeBlock) {
+    fn put<O: Os>(&mut self, own: Own<'_, O>, block: FreeBlock) -> bool {
         self.add(own, block);
-        self.look_if_due(own);
+        self.look_if_due(own)
     }
 
     #[inline(always)]
@@ -121,10 +152,12 @@ impl Filled {
     }
 
     #[inline(always)]
-    fn look_if_due<O: Os>(&mut self, own: Own<'_, O>) {
-        if self.n_left == 0 {
+    fn look_if_due<O: Os>(&mut self, own: Own<'_, O>) -> bool {
+        let is_due = self.n_left == 0;
+        if is_due {
             self.look(own);
         }
+        is_due
     }
 
     /// Looks at the bins that got blocks.

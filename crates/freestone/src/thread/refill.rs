@@ -35,7 +35,7 @@ pub(crate) fn refill<O: Os>(own: Own<'_, O>, class: usize) -> (*mut u8, bool) {
     if own.bins().abandon_if_damaged(class) {
         own.report(Misuse::link_written(block_bytes(class)), 0);
     }
-    drain::drain(own);
+    drain::drain_some(own);
     if !own.bins().is_empty(class) {
         return (own.bins().pop(class), false);
     }

@@ -1,7 +1,7 @@
 //! A heap's periodic work, and emptying all its caches.
 
 use crate::size_class::N_CLASSES;
-use crate::thread::drain::drain;
+use crate::thread::drain::{drain, drain_some};
 use crate::thread::flush::flush;
 use crate::thread::heap::own::Own;
 use crate::thread::returns::release_waiting;
@@ -16,7 +16,7 @@ pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) {
     if !own.ticks().begin_tick(now_ms, decay_ms) {
         return;
     }
-    drain(own);
+    drain_some(own);
     for class in 0..N_CLASSES {
         if own.bins().is_idle_since_last_asked(class) {
             flush(own, class, 0);

@@ -1,7 +1,8 @@
 #![allow(unsafe_code)]
 use super::*;
 use crate::size_class::class_of;
-use crate::testing::World;
+use crate::testing::{World, free};
+use freestone_os::fake::Fake;
 use std::vec::Vec;
 
 #[test]
@@ -79,5 +80,93 @@ fn every_bin_that_a_drain_brings_beyond_twice_its_capacity_is_flushed_whatever_i
         let most = 2 * i64::from(flush::own_capacity(owner, class));
         assert!(owner.bins().len(class) <= most, "{} blocks of class {class}, {most} at most", owner.bins().len(class));
     }
+    world.check().unwrap();
+}
+
+fn blocks_of(owner: Own<'_, Fake>, n: usize) -> Vec<*mut u8> {
+    (0..n).map(|_| owner.allocate(40, 1).start).collect()
+}
+
+/// Blocks of another heap are freed by `other`.
+fn hand_over(other: Own<'_, Fake>, blocks: &[*mut u8]) {
+    blocks.iter().for_each(|&block| free(other, block));
+    route::send_all(other);
+}
+
+/// How many blocks wait in the two inboxes, which stay as they are.
+fn n_waiting(world: &World, owner: Own<'_, Fake>) -> [usize; 2] {
+    let (mailbox, view) = (owner.heap().mailbox(), world.shared.pages.view());
+    [mailbox.inbox(), mailbox.looked_through()].map(|inbox| {
+        let (blocks, mut n) = (inbox.take_for_owner(|| mailbox.key()), 0);
+        if !blocks.is_empty() {
+            let _ = blocks.last(&view, |_, _, _| {
+                n += 1;
+                true
+            });
+            inbox.put_back(blocks).unwrap();
+        }
+        n
+    })
+}
+
+#[test]
+fn an_allocation_takes_back_some_thousands_of_blocks_and_the_next_ones_the_others() {
+    for level in ["off", "default", "checks"] {
+        let world = World::hardened(4096, level);
+        let (owner, other) = (world.heap(), world.heap());
+        hand_over(other, &blocks_of(owner, 20_000));
+        let committed = world.fresh_pages();
+        let mut before = n_waiting(&world, owner)[0];
+        assert!(before > 19_000, "{before} blocks");
+        while before > 0 {
+            drain_some(owner);
+            let [now, none] = n_waiting(&world, owner);
+            let (taken, most) = (before - now, DRAINED_MOST as usize);
+            assert!(taken < most + 300 && (now == 0 || taken >= most), "{taken} blocks at {level}");
+            assert_eq!(none, 0);
+            before = now;
+        }
+        let again: std::collections::BTreeSet<_> = (0..20_000).map(|_| owner.allocate(40, 1).start.addr()).collect();
+        assert_eq!(again.len(), 20_000);
+        // At `checks` some are still in the other heap's quarantine.
+        assert!(world.fresh_pages() <= committed + 1, "at {level}");
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn an_allocation_that_finds_a_mass_of_blocks_takes_as_many_as_a_bin_holds_and_no_more_than_some_thousands() {
+    let world = World::hardened(4096, "default");
+    let (owner, other) = (world.heap(), world.heap());
+    hand_over(other, &blocks_of(owner, 20_000));
+    while !owner.bins().is_empty(class_of(40)) {
+        let _ = owner.allocate(40, 1);
+    }
+    let _ = owner.allocate(40, 1);
+    let [left, _] = n_waiting(&world, owner);
+    assert!(left > 20_000 - 2 * DRAINED_MOST as usize, "{left} blocks are left");
+    world.check().unwrap();
+}
+
+#[test]
+fn what_comes_while_others_are_taken_back_waits_beside_what_is_left_of_them() {
+    let world = World::hardened(4096, "default");
+    let (owner, other) = (world.heap(), world.heap());
+    let mailbox = owner.heap().mailbox();
+    let blocks = blocks_of(owner, 10_000);
+    // As another thread might hand more over in the middle of a drain.
+    let take_some_while = |new: &[*mut u8]| {
+        let blocks = mailbox.take();
+        hand_over(other, new);
+        take_back(owner, blocks, 1000)
+    };
+    hand_over(other, &blocks[..5000]);
+    assert!(!take_some_while(&blocks[5000..8000]));
+    let [new, left] = n_waiting(&world, owner);
+    assert!(new == 3000 && (3700..=4000).contains(&left), "{new} and {left} blocks");
+    assert!(take_some_while(&blocks[8000..]), "there is no third place, so it takes all");
+    assert_eq!(n_waiting(&world, owner), [2000, left]);
+    drain(owner);
+    assert_eq!(n_waiting(&world, owner), [0, 0]);
     world.check().unwrap();
 }

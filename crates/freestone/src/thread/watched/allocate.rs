@@ -173,7 +173,7 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
             return Some(magazine.any(class, watch.choice()).map_or(first, |(place, _)| place.replace(first)));
         }
         if !core::mem::replace(&mut has_drained, true) {
-            drain::drain(own);
+            drain::drain_some(own);
             // What came home lets others leave the quarantine, for the magazine.
             if magazine.len() >= least(class).max(1) {
                 return magazine.take(class, watch.choice());

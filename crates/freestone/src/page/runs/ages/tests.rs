@@ -1,6 +1,5 @@
 //! The order of ages over records of a fake kernel, compared with a sorted list.
 use super::*;
-use crate::page::runs::Runs;
 use crate::page::runs::tests::{clean_runs, clean_runs_in};
 use crate::testing::RANGE_BYTES;
 use freestone_base::units::Pages;
