@@ -93,7 +93,11 @@ impl<O: Os> PageHeap<O> {
 
     /// Empties the lists: their runs are dirty. Returns how many there were.
     pub(super) fn empty_freed(&self, state: &mut State) -> Numbers {
-        self.free_listed(state, &self.freed)
+        let before = state.free_with_memory();
+        let numbers = self.free_listed(state, &self.freed);
+        // They are no more memory than before, so no thread has to purge them at once.
+        state.left_free += state.free_with_memory().saturating_sub(before);
+        numbers
     }
 
     /// Frees all runs in these lists. Returns how many there were. A thread that puts a run there later sees what this one wrote before.

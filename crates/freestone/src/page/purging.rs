@@ -7,7 +7,7 @@
 use crate::config::Purge;
 use crate::page::page_heap::{PageHeap, StateGuard};
 use crate::page::page_stats::PageStats;
-use crate::page::policy::purge_bound::{self, AGE_GROUPS, After, Due, PIECE_MOST, RUNS_AT_ONCE};
+use crate::page::policy::purge_bound::{self, AGE_GROUPS, After, CALL_MOST, Due, PIECE_MOST, RUNS_AT_ONCE};
 use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
 use crate::span::Kind;
@@ -36,13 +36,16 @@ struct Taken {
 }
 
 impl<O: Os> PageHeap<O> {
-    /// Purges, oldest first, what is dirty beyond the bound or for longer than the decay time.
+    /// Purges, oldest first, what is dirty beyond the bound or for longer than the decay time. A thread that allocates or frees leaves to later calls what is
+    /// more than [`CALL_MOST`] and what has become free since the last call.
     pub(super) fn purge_due<'a>(&'a self, state: StateGuard<'a>, now: Moment, after: After) -> StateGuard<'a> {
         let mut state = state;
         state.pass_time(now, self.decay());
         state.check_caches(&self.settings, now);
         self.check_freed(&mut state, now);
-        while let Some(first) = self.next_due(&mut state, now, after) {
+        let grown = state.free_with_memory().saturating_sub(state.left_free);
+        let mut left = if after == After::Wait { Pages::MAX } else { CALL_MOST + grown };
+        while let Some(first) = self.next_due(&mut state, now, after).filter(|_| left > Pages::ZERO) {
             let (mut runs, mut pages, mut due) = ([const { None }; RUNS_AT_ONCE], Pages::ZERO, Some(first));
             for place in &mut runs {
                 if due.is_none() && pages < AT_ONCE_PAGES {
@@ -53,14 +56,21 @@ impl<O: Os> PageHeap<O> {
                 pages += taken.run.extent().pages;
                 *place = Some(taken);
             }
+            left = left.saturating_sub(pages);
             state = self.purge_taken(state, &mut runs, now);
         }
+        state.left_free = state.free_with_memory();
         state
     }
 
-    /// Purges what is due, for periodic callers. Returns whether anything is left that may become due.
+    /// Purges what is due, for a thread that looks for it now and then.
+    pub(crate) fn purge_some_due(&self) {
+        drop(self.purge_due(self.lock(), self.now(), After::Other));
+    }
+
+    /// Purges all that is due, for the background thread. Returns whether anything is left that may become due.
     pub(crate) fn purge_due_now(&self) -> bool {
-        let state = self.purge_due(self.lock(), self.now(), After::Other);
+        let state = self.purge_due(self.lock(), self.now(), After::Wait);
         state.may_expire() || self.freed.pages() != Pages::ZERO
     }
 
@@ -138,7 +148,12 @@ impl<O: Os> PageHeap<O> {
             left -= pages;
             grown = grown.saturating_sub(pages);
         }
-        if has_churned { self.purge_due(state, self.now(), After::Other) } else { state }
+        if !has_churned {
+            return state;
+        }
+        // The block counts as memory that has become free does.
+        state.left_free = state.left_free.saturating_sub(pages);
+        self.purge_due(state, self.now(), After::Other)
     }
 
     /// Purges pages at the start of a dirty run, or as many of them as one call may, without the lock while the kernel works.

@@ -215,7 +215,7 @@ pub(crate) fn look_if_due<O: Os>(own: Own<'_, O>) {
 #[inline(never)]
 fn look<O: Os>(own: Own<'_, O>, now_ms: u32) {
     upkeep::tick(own, now_ms);
-    own.shared().pages.purge_due_now();
+    own.shared().pages.purge_some_due();
 }
 
 /// Bytes of the large block that starts at `page`.

@@ -20,6 +20,10 @@ pub(in crate::page) const PIECE_MOST: Pages = Pages(32);
 /// purges: more would touch another OS page of the stack of each.
 pub(in crate::page) const RUNS_AT_ONCE: usize = 16;
 
+/// A thread that allocates or frees purges as much as has become free since the last time, and 16 MiB more, which is all that a small program keeps dirty. Gigabytes that are due
+/// because time has passed, or because the program has stopped churning, would take it tenths of a second.
+pub(in crate::page) const CALL_MOST: Pages = Pages(256);
+
 /// What a thread has done before it purges what is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::page) enum After {
@@ -27,6 +31,8 @@ pub(in crate::page) enum After {
     LargeFree,
     /// It emptied spans, allocated, or looks for what has expired.
     Other,
+    /// It has slept: the background thread, which keeps nobody waiting.
+    Wait,
 }
 
 /// Why the oldest dirty run is purged.

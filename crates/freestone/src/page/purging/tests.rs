@@ -16,6 +16,7 @@ use std::vec::Vec;
 
 mod early;
 mod exchange;
+mod some;
 
 /// Replaces four blocks `n` times. Three go and three come.
 fn replace(heap: Own<'_, Fake>, blocks: &mut [*mut u8], mib: usize, n: usize) {
