@@ -93,10 +93,10 @@ impl<O: Os> PageHeap<O> {
 
     /// Empties the lists: their runs are dirty. Returns how many there were.
     pub(super) fn empty_freed(&self, state: &mut State) -> Numbers {
-        let before = state.free_with_memory();
+        let new = state.runs.new_free();
         let numbers = self.free_listed(state, &self.freed);
-        // They are no more memory than before, so no thread has to purge them at once.
-        state.left_free += state.free_with_memory().saturating_sub(before);
+        // They were free before.
+        state.runs.set_new_free(new);
         numbers
     }
 

@@ -43,8 +43,10 @@ impl<O: Os> PageHeap<O> {
         state.pass_time(now, self.decay());
         state.check_caches(&self.settings, now);
         self.check_freed(&mut state, now);
-        let grown = state.free_with_memory().saturating_sub(state.left_free);
-        let mut left = if after == After::Wait { Pages::MAX } else { CALL_MOST + grown };
+        let new = state.runs.new_free();
+        // Other threads that come meanwhile do not count them again.
+        state.runs.set_new_free(Pages::ZERO);
+        let mut left = if after == After::Wait { Pages::MAX } else { CALL_MOST + new };
         while let Some(first) = self.next_due(&mut state, now, after).filter(|_| left > Pages::ZERO) {
             let (mut runs, mut pages, mut due) = ([const { None }; RUNS_AT_ONCE], Pages::ZERO, Some(first));
             for place in &mut runs {
@@ -59,7 +61,6 @@ impl<O: Os> PageHeap<O> {
             left = left.saturating_sub(pages);
             state = self.purge_taken(state, &mut runs, now);
         }
-        state.left_free = state.free_with_memory();
         state
     }
 
@@ -152,7 +153,8 @@ impl<O: Os> PageHeap<O> {
             return state;
         }
         // The block counts as memory that has become free does.
-        state.left_free = state.left_free.saturating_sub(pages);
+        let new = state.runs.new_free() + pages;
+        state.runs.set_new_free(new);
         self.purge_due(state, self.now(), After::Other)
     }
 

@@ -76,6 +76,8 @@ pub(crate) struct Runs {
     peak: Pages,
     /// The most pages that were in use at once since the last `take_peak_in_use`.
     peak_in_use: Pages,
+    /// Free pages with memory behind them, but for those that are new ([`Runs::new_free`]).
+    old_free: Pages,
 }
 
 impl Runs {
@@ -92,6 +94,7 @@ impl Runs {
             ahead: Pages::ZERO,
             peak: Pages::ZERO,
             peak_in_use: Pages::ZERO,
+            old_free: Pages::ZERO,
         }
     }
 
@@ -299,8 +302,19 @@ impl Runs {
         was
     }
 
+    /// Free pages with memory behind them that have become so since the last [`Runs::set_new_free`], beyond those that were taken or purged.
+    pub(super) fn new_free(&self) -> Pages {
+        self.counts.free_with_memory().saturating_sub(self.old_free)
+    }
+
+    /// Says how many free pages are to count as new.
+    pub(super) fn set_new_free(&mut self, pages: Pages) {
+        self.old_free = self.counts.free_with_memory().saturating_sub(pages);
+    }
+
     /// Notes how many pages are in use, once those are free again that a placement took for a moment.
     pub(super) fn note_peaks(&mut self) {
+        self.set_new_free(self.new_free());
         let in_use = self.in_use();
         self.peak = self.peak.max(in_use + self.counts.free_with_memory());
         self.peak_in_use = self.peak_in_use.max(in_use);

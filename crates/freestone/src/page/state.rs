@@ -48,8 +48,6 @@ pub(crate) struct State {
     pub(super) n_waiting: u32,
     /// The most pages that were in use when dirty memory could go back in exchange for a large block.
     exchange_peak: Pages,
-    /// Free pages that had memory behind them when what was due was last purged, and those of lists that were emptied since.
-    pub(super) left_free: Pages,
     /// Counts of events.
     pub(super) events: Events,
     /// Bytes of the storage that are handed out.
@@ -73,7 +71,6 @@ impl State {
             pressure: Pressure::NONE,
             n_waiting: 0,
             exchange_peak: Pages::ZERO,
-            left_free: Pages::ZERO,
             events: Events::NONE,
             storage: 0,
         }
