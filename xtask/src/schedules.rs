@@ -80,6 +80,15 @@ const FAULTS: &[Fault] = &[
         ],
     },
     Fault {
+        what: "blocks that an allocation does not take back are lost",
+        test: "threads_that_free_each_others_blocks_lose_none",
+        changes: &[(
+            "crates/freestone/src/thread/drain.rs",
+            "        blocks = take_back_some(own, blocks, most);\n",
+            "        blocks = take_back_some(own, blocks, most);\n        blocks = InTransit::NONE;\n",
+        )],
+    },
+    Fault {
         what: "an allocation fails at the limit while memory is being purged",
         test: "memory_that_is_being_given_back_makes_no_allocation_fail",
         changes: &[("crates/freestone/src/page/limits.rs", "limits.await_purges(state.usage(), more)", "false")],

@@ -1,4 +1,4 @@
-//! A list that many threads push onto and one thread, the owner, takes as a whole; another may take it, too, and put it back.
+//! A list that many threads push onto and one thread, the owner, takes as a whole; another may take it, too. Whoever has taken it may put it back.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -157,7 +157,7 @@ impl Inbox {
         if head.addr() == CLOSED { ptr::null_mut() } else { head }
     }
 
-    /// Puts back what [`Inbox::take_for_owner`] took, `first` and what it links to, if the inbox is empty and open. Returns whether it was.
+    /// Puts back what was taken, or the rest of it: `first` and what it links to, if the inbox is empty and open. Returns whether it was.
     #[must_use]
     pub fn put_back(&self, first: *mut Node) -> bool {
         self.head.compare_exchange(ptr::null_mut(), first, Ordering::Release, Ordering::Relaxed).is_ok()

@@ -15,6 +15,7 @@
 //! | [`demo_program`] | the program that `freestone run` shows by itself |
 //! | the others | one workload each: what it models, where it comes from, what it does not show |
 
+mod call_times;
 pub(crate) mod calloc_front_end;
 pub(crate) mod catalogue;
 pub(crate) mod counters;
@@ -53,6 +54,7 @@ mod idle_threads;
 mod large_churn;
 mod larson;
 mod latency_tail;
+mod mass_frees;
 mod pool_calloc;
 mod producer_consumer;
 pub(crate) mod programs;

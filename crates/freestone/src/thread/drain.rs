@@ -14,11 +14,14 @@ use core::mem;
 use freestone_os::Os;
 
 /// After this many blocks the bins that they came into are looked at: until then a bin may hold as many more than it should.
-const LOOK_AFTER: u32 = 256;
+const LOOK_AFTER: u32 = if IS_MODEL { 2 } else { 256 };
 
 /// The most blocks that an allocation takes back, give or take those after which the bins are looked at: it would last a tenth of a second if a million have
 /// waited for the thread.
-const DRAINED_MOST: u32 = 4096;
+const DRAINED_MOST: u32 = if IS_MODEL { 4 } else { 4096 };
+
+/// In models few blocks change threads, and some are to be left all the same.
+const IS_MODEL: bool = cfg!(any(fuzzing, shuttle));
 
 /// Moves the blocks that other threads handed over into the bins. A block whose span has another owner by now is sent there.
 pub(crate) fn drain<O: Os>(own: Own<'_, O>) {

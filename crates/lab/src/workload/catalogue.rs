@@ -4,7 +4,7 @@ use crate::workload::definition::Workload;
 use crate::workload::{
     alloc_free_pair, binary_trees, burst_keep_every_20th, calloc_huge, central_refill, containers, false_sharing,
     fragmentation_phases, free_only_consumer, growing_buffers, idle_after_burst, idle_owner, idle_threads, large_churn,
-    larson, latency_tail, pool_calloc, producer_consumer, programs, random_mixed, realloc_growth, replay,
+    larson, latency_tail, mass_frees, pool_calloc, producer_consumer, programs, random_mixed, realloc_growth, replay,
     shifting_sizes, startup, threads_come_and_go, tiny_hot, web_server,
 };
 
@@ -37,6 +37,7 @@ pub(crate) static ALL: &[&Workload] = &[
     &idle_owner::WORKLOAD,
     &burst_keep_every_20th::WORKLOAD,
     &latency_tail::WORKLOAD,
+    &mass_frees::WORKLOAD,
     &startup::WORKLOAD,
     &replay::PYTHON,
     &replay::SQLITE,

@@ -69,7 +69,7 @@ impl BlockInbox {
         InTransit::new(blocks, key())
     }
 
-    /// Puts back what [`BlockInbox::take_for_owner`] took, if the inbox is empty and open.
+    /// Puts back what was taken, or the rest of it, if the inbox is empty and open.
     ///
     /// # Errors
     /// The blocks, if it is not.
