@@ -35,12 +35,17 @@ pub(crate) fn drain_some<O: Os>(own: Own<'_, O>) {
 
 fn drain_at_most<O: Os>(own: Own<'_, O>, most: u32) {
     let mailbox = own.heap().mailbox();
-    if take_back(own, mailbox.take(), most) {
-        take_back(own, mailbox.looked_through().take(mailbox.key()), most);
+    let blocks = mailbox.take();
+    if blocks.is_empty() || take_back(own, blocks, most) {
+        let looked_through = mailbox.looked_through().take(mailbox.key());
+        if !looked_through.is_empty() {
+            take_back(own, looked_through, most);
+        }
     }
 }
 
 /// Takes back what came out of an inbox, up to about `most` blocks, and returns the others to it. Returns whether it took all.
+#[inline(never)]
 fn take_back<O: Os>(own: Own<'_, O>, mut blocks: InTransit, most: u32) -> bool {
     let mailbox = own.heap().mailbox();
     while !blocks.is_empty() {
