@@ -37,6 +37,17 @@ impl Block {
         Self { start, layout, filling }
     }
 
+    /// A block of up to 64 bytes.
+    fn small(seed: usize) -> Self {
+        let layout = Layout::from_size_align(1 + seed % 64, 1).unwrap();
+        // SAFETY: the layout has bytes.
+        let start = unsafe { Freestone.alloc(layout) };
+        assert!(!start.is_null());
+        // SAFETY: just allocated, and that long.
+        unsafe { start.write_bytes(seed as u8, layout.size()) };
+        Self { start, layout, filling: seed as u8 }
+    }
+
     fn grown(mut self) -> Self {
         let size = self.layout.size() * 2;
         // SAFETY: in use, with this layout.
@@ -108,5 +119,28 @@ fn threads_end_while_others_free_their_blocks() {
         let freer = thread::spawn(move || from.iter().for_each(Block::end));
         mother.join().unwrap();
         freer.join().unwrap();
+    }
+}
+
+/// A thread takes back only some of what others have freed, and they go on freeing meanwhile: no block is handed out twice.
+#[test]
+fn a_thread_goes_on_allocating_while_others_free_a_mass_of_its_blocks() {
+    const N: usize = 40_000;
+    for round in 0..6 {
+        let mut shares = [(); 2].map(|()| Vec::with_capacity(N));
+        (0..2 * N).for_each(|n| shares[n % 2].push(Block::small(round + n)));
+        thread::scope(|scope| {
+            for share in shares {
+                scope.spawn(move || share.into_iter().for_each(Block::end));
+            }
+            let mut held = Vec::new();
+            for n in 0..N {
+                held.push(Block::small(n));
+                if n % 100 == 99 {
+                    held.drain(..90).for_each(Block::end);
+                }
+            }
+            held.into_iter().for_each(Block::end);
+        });
     }
 }
