@@ -27,25 +27,21 @@ impl Block {
             0 => 100_000 + seed % 7 * 65_536,
             _ => 1 + seed * 37 % 3000,
         };
-        let layout = Layout::from_size_align(size, 1 << (seed % 7)).unwrap();
-        // SAFETY: the layout has bytes.
-        let start = unsafe { Freestone.alloc(layout) };
-        assert!(!start.is_null());
-        let filling = seed as u8;
-        // SAFETY: just allocated, and that long.
-        unsafe { start.write_bytes(filling, size) };
-        Self { start, layout, filling }
+        Self::filled(Layout::from_size_align(size, 1 << (seed % 7)).unwrap(), seed as u8)
     }
 
     /// A block of up to 64 bytes.
     fn small(seed: usize) -> Self {
-        let layout = Layout::from_size_align(1 + seed % 64, 1).unwrap();
+        Self::filled(Layout::from_size_align(1 + seed % 64, 1).unwrap(), seed as u8)
+    }
+
+    fn filled(layout: Layout, filling: u8) -> Self {
         // SAFETY: the layout has bytes.
         let start = unsafe { Freestone.alloc(layout) };
         assert!(!start.is_null());
         // SAFETY: just allocated, and that long.
-        unsafe { start.write_bytes(seed as u8, layout.size()) };
-        Self { start, layout, filling: seed as u8 }
+        unsafe { start.write_bytes(filling, layout.size()) };
+        Self { start, layout, filling }
     }
 
     fn grown(mut self) -> Self {

@@ -96,6 +96,7 @@ static void *free_all(void *block) {
 static void freed_by_another(void) {
     pthread_t thread;
     void *list = NULL;
+    limit(RLIMIT_AS, 280 * MIB);
     for (void **block; (block = malloc(500)); list = block) {
         *block = list;
     }
@@ -175,7 +176,6 @@ int main(int argc, char **argv) {
     } else if (!strcmp(part, "freed_without_memory")) {
         freed_without_memory();
     } else if (!strcmp(part, "freed_by_another")) {
-        limit(RLIMIT_AS, 280 * MIB);
         freed_by_another();
     } else if (!strcmp(part, "locked")) {
         if (mlockall(MCL_CURRENT | MCL_FUTURE)) {

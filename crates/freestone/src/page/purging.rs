@@ -46,7 +46,7 @@ impl<O: Os> PageHeap<O> {
         let new = state.runs.new_free();
         // Other threads that come meanwhile do not count them again.
         state.runs.set_new_free(Pages::ZERO);
-        let mut left = if after == After::Wait { Pages::MAX } else { CALL_MOST + new };
+        let mut left = if after == After::Sleep { Pages::MAX } else { CALL_MOST + new };
         while let Some(first) = self.next_due(&mut state, now, after).filter(|_| left > Pages::ZERO) {
             let (mut runs, mut pages, mut due) = ([const { None }; RUNS_AT_ONCE], Pages::ZERO, Some(first));
             for place in &mut runs {
@@ -71,7 +71,7 @@ impl<O: Os> PageHeap<O> {
 
     /// Purges all that is due, for the background thread. Returns whether anything is left that may become due.
     pub(crate) fn purge_due_now(&self) -> bool {
-        let state = self.purge_due(self.lock(), self.now(), After::Wait);
+        let state = self.purge_due(self.lock(), self.now(), After::Sleep);
         state.may_expire() || self.freed.pages() != Pages::ZERO
     }
 

@@ -314,6 +314,7 @@ impl Runs {
 
     /// Notes how many pages are in use, once those are free again that a placement took for a moment.
     pub(super) fn note_peaks(&mut self) {
+        // Free pages that were taken are not among the old ones any more.
         self.set_new_free(self.new_free());
         let in_use = self.in_use();
         self.peak = self.peak.max(in_use + self.counts.free_with_memory());

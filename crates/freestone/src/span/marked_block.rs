@@ -197,10 +197,15 @@ impl MarkedBlock {
 
     /// The offset of the first byte of the canary behind `size` bytes that was written over, for the block's holder.
     pub(crate) fn canary_damage(&self, size: usize) -> Option<usize> {
+        if self.has_whole_canary(size) { None } else { self.damage_from(size, size) }
+    }
+
+    /// Whether the canary behind `size` bytes is as it was written, for the block's holder.
+    #[inline(always)]
+    fn has_whole_canary(&self, size: usize) -> bool {
         let (n, window) = self.window(size);
         // SAFETY: the block has as many bytes before the trailer as a window, and this one ends before the trailer; the caller is the block's holder.
-        let is_whole = canary::is_whole(unsafe { &*window }, n, self.words.canary);
-        if is_whole { None } else { self.damage_from(size, size) }
+        canary::is_whole(unsafe { &*window }, n, self.words.canary)
     }
 
     /// As [`MarkedBlock::canary_damage`], from an offset on.
@@ -298,9 +303,7 @@ impl MarkedBlock {
         if fields.size() > self.capacity() {
             return None;
         }
-        let (n, window) = self.window(fields.size());
-        // SAFETY: the block has as many bytes before the trailer as a window, and this one ends before the trailer; the caller is the block's holder.
-        canary::is_whole(unsafe { &*window }, n, self.words.canary).then_some(fields)
+        self.has_whole_canary(fields.size()).then_some(fields)
     }
 
     /// Whether trailer and last bytes of canary are whole, as [`MarkedBlock::trailer`] and [`MarkedBlock::late_damage`] say, for the owner of the

@@ -32,7 +32,7 @@ pub(in crate::page) enum After {
     /// It emptied spans, allocated, or looks for what has expired.
     Other,
     /// It has slept: the background thread, which keeps nobody waiting.
-    Wait,
+    Sleep,
 }
 
 /// Why the oldest dirty run is purged.

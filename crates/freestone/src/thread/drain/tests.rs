@@ -1,9 +1,14 @@
-#![allow(unsafe_code)]
 use super::*;
 use crate::size_class::class_of;
 use crate::testing::{World, free};
 use freestone_os::fake::Fake;
 use std::vec::Vec;
+
+/// Blocks of another heap are freed by `other`.
+fn hand_over(other: Own<'_, Fake>, blocks: &[*mut u8]) {
+    blocks.iter().for_each(|&block| free(other, block));
+    route::send_all(other);
+}
 
 #[test]
 fn a_drain_moves_what_others_freed_into_the_bins_and_counts_no_free() {
@@ -12,9 +17,7 @@ fn a_drain_moves_what_others_freed_into_the_bins_and_counts_no_free() {
     let class = class_of(64);
     let blocks: Vec<_> = (0..50).map(|_| owner.allocate(64, 1).start).collect();
     let (before, frees) = (owner.bins().len(class), owner.bins().frees(class));
-    // SAFETY: the blocks are this test's, and not used any more.
-    unsafe { blocks.iter().for_each(|&block| other.free(block)) };
-    route::send_all(other);
+    hand_over(other, &blocks);
     drain(owner);
     assert_eq!((owner.bins().len(class), owner.bins().frees(class)), (before + 50, frees));
     assert_eq!(owner.bins().live(class), 50, "the owner's count is unchanged");
@@ -30,9 +33,7 @@ fn a_bin_that_a_drain_fills_to_twice_its_capacity_is_flushed() {
     let (owner, other) = (world.heap(), world.heap());
     let class = class_of(1000);
     let blocks: Vec<_> = (0..200).map(|_| owner.allocate(1000, 1).start).collect();
-    // SAFETY: the blocks are this test's, and not used any more.
-    unsafe { blocks.iter().for_each(|&block| other.free(block)) };
-    route::send_all(other);
+    hand_over(other, &blocks);
     drain(owner);
     assert!(owner.bins().len(class) <= 2 * 4, "{} blocks in a bin of 4", owner.bins().len(class));
     world.check().unwrap();
@@ -50,16 +51,14 @@ fn a_bin_is_flushed_when_a_drain_brings_it_beyond_twice_its_capacity_and_not_bef
     while !owner.bins().is_empty(class) {
         blocks.push(owner.allocate(1000, 1).start);
     }
-    let mut hand_over = |n: i64| {
-        // SAFETY: the blocks are this test's, and not used any more.
-        blocks.drain(..n as usize).for_each(|block| unsafe { other.free(block) });
-        route::send_all(other);
+    let mut len_after = |n: i64| {
+        hand_over(other, &blocks.drain(..n as usize).collect::<Vec<_>>());
         drain(owner);
         owner.bins().len(class)
     };
-    assert_eq!(hand_over(twice - 1), twice - 1);
-    assert_eq!(hand_over(1), twice);
-    assert!(hand_over(1) < twice);
+    assert_eq!(len_after(twice - 1), twice - 1);
+    assert_eq!(len_after(1), twice);
+    assert!(len_after(1) < twice);
 }
 
 #[test]
@@ -70,11 +69,8 @@ fn every_bin_that_a_drain_brings_beyond_twice_its_capacity_is_flushed_whatever_i
     let sizes = [16, 1000, 20_000, 32_768];
     assert!(class_of(32_768) >= 64, "a class whose bit is that of another");
     for size in sizes {
-        let blocks: Vec<_> = (0..60).map(|_| owner.allocate(size, 1).start).collect();
-        // SAFETY: the blocks are this test's, and not used any more.
-        unsafe { blocks.iter().for_each(|&block| other.free(block)) };
+        hand_over(other, &(0..60).map(|_| owner.allocate(size, 1).start).collect::<Vec<_>>());
     }
-    route::send_all(other);
     drain(owner);
     for class in sizes.map(class_of) {
         let most = 2 * i64::from(flush::own_capacity(owner, class));
@@ -85,12 +81,6 @@ fn every_bin_that_a_drain_brings_beyond_twice_its_capacity_is_flushed_whatever_i
 
 fn blocks_of(owner: Own<'_, Fake>, n: usize) -> Vec<*mut u8> {
     (0..n).map(|_| owner.allocate(40, 1).start).collect()
-}
-
-/// Blocks of another heap are freed by `other`.
-fn hand_over(other: Own<'_, Fake>, blocks: &[*mut u8]) {
-    blocks.iter().for_each(|&block| free(other, block));
-    route::send_all(other);
 }
 
 /// How many blocks wait in the two inboxes, which stay as they are.

@@ -120,9 +120,7 @@ pub(crate) fn release_others<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, all: b
 fn release_small<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, start: *mut u8, class: usize) {
     // SAFETY: a block of a watched span is there, and it is this heap's magazine's.
     let block = unsafe { MarkedBlock::at(start, block_bytes(class), watch.secret()) };
-    if !block.is_untouched() {
-        check_freed(own, &block, true);
-    }
+    check_released(own, &block, true);
     let layout = watch.layout();
     let is_back = own.lookup().own_page_and_class(start.addr()).is_some_and(|(page, _)| {
         let span = span_of(&layout, page);
@@ -167,15 +165,21 @@ fn release_other<O: Os>(own: Own<'_, O>, waiting: &Quarantine, start: *mut u8) {
 fn release_foreign<O: Os>(own: Own<'_, O>, start: *mut u8, class: usize) {
     // SAFETY: a block of a watched span is there, and it is this heap's quarantine's.
     let block = unsafe { MarkedBlock::at(start, block_bytes(class), &own.shared().secret) };
-    if !block.is_untouched() {
-        check_freed(own, &block, false);
-    }
+    check_released(own, &block, false);
     // SAFETY: the block is of `class`, out of its span, and held back no more.
     let free = unsafe { FreeBlock::new(start, class) };
     if own.lookup().own_class(start.addr()).is_some() {
         fill_head(own.shared(), &free);
     }
     give_back(own, free);
+}
+
+/// As [`check_freed`], of a block that leaves the quarantine or a magazine: nearly all are as they were freed.
+#[inline(always)]
+fn check_released<O: Os>(own: Own<'_, O>, block: &MarkedBlock, is_own: bool) {
+    if !block.is_untouched() {
+        check_freed(own, block, is_own);
+    }
 }
 
 /// Reports what was written to a free block since it was freed. `is_own`: its span was this heap's then. Returns whether it counts as never
