@@ -443,7 +443,8 @@ void *memalign(size_t align, size_t size) FREESTONE_LIBC_NOTHROW;
 
 /*
  * Stores a block of `size` bytes aligned to `align` in `*block` and returns 0. Returns EINVAL if `align` is not a power of two or not
- * a multiple of sizeof(void *), ENOMEM when memory runs out; `*block` and `errno` are then unchanged.
+ * a multiple of sizeof(void *), ENOMEM when memory runs out, which `errno` then says as well, as with glibc and musl; `*block` is then
+ * unchanged.
  */
 FREESTONE_ATTR_NODISCARD FREESTONE_ATTR_NONNULL(1)
 int posix_memalign(void **block, size_t align, size_t size) FREESTONE_LIBC_NOTHROW;

@@ -112,7 +112,8 @@ pub extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
 }
 
 /// Stores a block of `size` bytes aligned to `align` in `*block` and returns 0. Returns `EINVAL` if `align` is not a power of two and
-/// a multiple of a pointer's size, `ENOMEM` when memory runs out; `*block` and `errno` are then unchanged.
+/// a multiple of a pointer's size, `ENOMEM` when memory runs out, which `errno` then says as well, as with glibc and musl; `*block` is then
+/// unchanged.
 ///
 /// # Safety
 /// - `block` points to a writable pointer.
@@ -121,11 +122,9 @@ pub unsafe extern "C" fn posix_memalign(block: *mut *mut c_void, align: usize, s
     if !align.is_power_of_two() || align < size_of::<*mut c_void>() {
         return Errno::INVAL.0;
     }
-    let before = process::errno();
     // SAFETY: `align` is a power of two: tested above.
     let got = unsafe { door::allocate_aligned(size, align) };
     if got.is_null() {
-        process::set_errno(before);
         return Errno::NOMEM.0;
     }
     // SAFETY: `block` points to a writable pointer (this function's contract).

@@ -60,6 +60,7 @@ mod producer_consumer;
 pub(crate) mod programs;
 mod random_mixed;
 mod realloc_growth;
+mod repeated_bursts;
 mod shifting_sizes;
 mod startup;
 mod threads_come_and_go;

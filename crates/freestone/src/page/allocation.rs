@@ -132,9 +132,7 @@ impl<O: Os> PageHeap<O> {
         let mut were = [0; LENGTHS];
         let dirty = if prefers == Prefers::Dirty { self.find_dirty(&mut state, searched, &mut were) } else { None };
         if let Some(page) = dirty {
-            if kind == Kind::Large {
-                self.note_reuse(&mut state);
-            }
+            self.note_reuse(&mut state, kind);
             let run = self.take(&mut state, page, request);
             if kind == Kind::Small {
                 self.bound_emptied(&state);
@@ -186,7 +184,7 @@ impl<O: Os> PageHeap<O> {
         let least = growth::with_dirty_growth_room(pages);
         let longest = |state: &State| state.runs.longest_dirty().filter(|run| run.pages >= least);
         if let Some(dirty) = self.look_for_dirty(&mut state, longest) {
-            self.note_reuse(&mut state);
+            self.note_reuse(&mut state, Kind::Large);
             return self.take(&mut state, dirty.first, request);
         }
         // Memory that stays when it is freed is to be used again, room or not.
@@ -246,9 +244,9 @@ impl<O: Os> PageHeap<O> {
         Some(Run::new(pages, is_clean))
     }
 
-    /// Notes in the churn policy that a large block takes dirty memory.
-    fn note_reuse(&self, state: &mut State) {
-        state.churn.note_reuse(self.decay(), || self.now());
+    /// Notes in the churn policy that a run of a kind takes dirty memory.
+    fn note_reuse(&self, state: &mut State, kind: Kind) {
+        state.churn.note_reuse(kind == Kind::Large, self.decay(), || self.now());
     }
 
     /// Makes a large block of a dirty run and pages beside it that were just taken; `None` as for [`PageHeap::take`].
@@ -260,7 +258,7 @@ impl<O: Os> PageHeap<O> {
         state.note_in_use();
         state.begin_large(block.first);
         self.guard_behind(&mut state, Kind::Large, block, false);
-        self.note_reuse(&mut state);
+        self.note_reuse(&mut state, Kind::Large);
         drop(if state.churn.has_begun() { self.purge_in_exchange(state, block.pages) } else { state });
         if is_huge {
             self.ask_for_huge_pages(&OwnedRun::taken(block), Pages::ZERO);
@@ -276,9 +274,8 @@ impl<O: Os> PageHeap<O> {
             if request.has_guard() { self.guard_room(&state, request.kind, request.pages) } else { Pages::ZERO };
         let page = match state.runs.find_clean_before_guard(searched, guard) {
             Some(page) => {
-                if request.kind == Kind::Large {
-                    state.churn.note_fresh(self.decay(), || self.now());
-                }
+                let is_large = request.kind == Kind::Large;
+                state.churn.note_fresh(request.pages, is_large, self.decay(), || self.now());
                 page
             }
             None => {

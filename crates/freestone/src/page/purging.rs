@@ -112,10 +112,11 @@ impl<O: Os> PageHeap<O> {
                 Some(oldest)
             }
             Some(Due::Excess(pages)) => {
-                state.churn.note_purge_for_amount(now);
                 let piece = Extent::new(oldest.first, pages);
                 let pages = if is_huge { self.to_huge_page_end(piece) } else { pages };
-                Some(Extent::new(oldest.first, pages.min(oldest.pages)))
+                let pages = pages.min(oldest.pages);
+                state.churn.note_purge_for_amount(pages, now);
+                Some(Extent::new(oldest.first, pages))
             }
         }
     }

@@ -14,6 +14,7 @@ use freestone_os::fake::{Failure, Fake};
 use std::time::{Duration, Instant};
 use std::vec::Vec;
 
+mod bursts;
 mod early;
 mod exchange;
 mod some;

@@ -1,0 +1,70 @@
+//! Memory of bursts that repeat.
+use super::*;
+
+/// Builds a heap of `mib`, of blocks of `size`, and frees it.
+fn burst(heap: Own<'_, Fake>, mib: usize, size: usize) {
+    let blocks: Vec<_> = (0..mib * MIB / size).map(|_| heap.allocate(size, 1).start).collect();
+    blocks.into_iter().for_each(|block| free(heap, block));
+}
+
+#[test]
+fn bursts_that_repeat_keep_their_memory_be_it_of_small_or_large_blocks_until_the_decay_time() {
+    for size in [512, 16 << 10, 5 * PAGE_BYTES] {
+        let world = World::hardened(4096, "off");
+        world.set(key::THP, "off");
+        let heap = world.heap();
+        let purged = |n: usize| {
+            let before = world.os().purged_bytes();
+            (0..n).for_each(|_| burst(heap, 64, size));
+            (world.os().purged_bytes() - before) as usize
+        };
+        let first = purged(1);
+        let dirty = dirty_bytes(&world);
+        assert!(
+            first > 40 * MIB && dirty <= 21 * MIB as u64,
+            "{size}: a single burst keeps {dirty}, {first} went back"
+        );
+        // Of large blocks, which dirty memory stays for as soon as they come and go, a second burst may find all that it needs.
+        let second = purged(1);
+        assert!(second > 24 * MIB || size > PAGE_BYTES, "{size}: two bursts keep half of one, {second} went back");
+        assert!(dirty_bytes(&world) <= 37 * MIB as u64 || size > PAGE_BYTES, "{size}: {}", dirty_bytes(&world));
+        let next = purged(10);
+        assert!(next <= 80 * MIB, "{size}: {next} bytes were purged in vain");
+        let later = purged(10);
+        assert!(later <= 16 * MIB, "{size}: {later} bytes are still purged in vain");
+        assert!(dirty_bytes(&world) <= 72 * MIB as u64, "{size}: more than a burst needs stays");
+        world.os().advance_ms(1000);
+        world.shared.pages.purge_due_now();
+        assert_eq!(dirty_bytes(&world), 0, "{size}");
+        world.check().unwrap();
+    }
+}
+
+#[test]
+fn a_thread_that_goes_on_gives_back_what_bursts_left_once_they_are_over() {
+    let world = World::hardened(4096, "off");
+    let heap = world.heap();
+    (0..12).for_each(|_| burst(heap, 64, 16 << 10));
+    assert!(dirty_bytes(&world) > 40 * MIB as u64);
+    world.os().advance_ms(1000);
+    for _ in 0..8 {
+        world.os().advance_ms(250);
+        burst(heap, 8, 16 << 10);
+    }
+    assert!(dirty_bytes(&world) <= 17 * MIB as u64, "{}", dirty_bytes(&world));
+}
+
+#[test]
+fn bursts_keep_their_memory_as_long_as_they_find_it_before_the_decay_time() {
+    let world = World::hardened(4096, "off");
+    world.spend_early_purges();
+    let heap = world.heap();
+    (0..12).for_each(|_| burst(heap, 64, 16 << 10));
+    for round in 0..6 {
+        world.os().advance_ms(400);
+        let before = world.os().purged_bytes();
+        burst(heap, 64, 16 << 10);
+        let purged = world.os().purged_bytes() - before;
+        assert!(purged <= 8 * MIB as u64, "round {round}: {purged} bytes were purged");
+    }
+}
