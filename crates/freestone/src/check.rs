@@ -107,7 +107,7 @@ fn check_counts<O: Os>(shared: &Shared<O>, threads: &Threads<O>, small: &InSpans
         free_bytes += unsafe { heap.as_own(None) }.accounts().unpublished_free();
     }
     hold(free_bytes == small.free_bytes, "what counts as free inside spans is free there", PageIndex::NONE)?;
-    let uncarved_bytes = shared.pages.uncarved.bytes() as i64;
+    let uncarved_bytes = shared.pages.uncarved.bytes();
     hold(uncarved_bytes == small.uncarved_bytes, "what counts as never carved is in no block", PageIndex::NONE)?;
     for (class, n_out) in small.n_out.into_iter().enumerate() {
         let taken: i64 = threads.iter().map(|heap| heap.counts(class).out).sum();

@@ -5,8 +5,11 @@
 //!
 //! Layer: above `config`, below `page`. All counters are relaxed: none of them guards memory. Cost: one atomic addition for each publication.
 
+mod in_vain;
+
 use crate::config::Settings;
 use crate::size_class::{N_CLASSES, PerClass};
+use crate::usage::in_vain::InVain;
 use freestone_base::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// The sums. See the module header.
@@ -22,6 +25,7 @@ pub(crate) struct Usage {
     /// Blocks of each class that were freed into spans without an owner. The heap that took such a block out of its span still counts it as
     /// out; subtracting this makes the sum over all heaps right.
     returned_blocks: PerClass<AtomicI64>,
+    in_vain: InVain,
 }
 
 impl Usage {
@@ -35,7 +39,13 @@ impl Usage {
             live_bytes: AtomicI64::new(0),
             peak_live_bytes: AtomicU64::new(0),
             returned_blocks: PerClass::new([const { AtomicI64::new(0) }; N_CLASSES]),
+            in_vain: InVain::new(),
         }
+    }
+
+    /// What went back inside spans in vain.
+    pub(crate) fn in_vain(&self) -> &InVain {
+        &self.in_vain
     }
 
     /// Heaps alive. It may change while a policy uses the number.

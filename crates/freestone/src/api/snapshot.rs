@@ -73,7 +73,7 @@ fn uncarved_bytes<O: Os>(shared: &Shared<O>) -> u64 {
         thp => thp == Thp::On,
     };
     let may_have_memory = may_be_huge || settings.prefault() != Prefault::Off || settings.purge() == Purge::Free;
-    if may_have_memory { 0 } else { shared.pages.uncarved.bytes() }
+    if may_have_memory { 0 } else { u64::try_from(shared.pages.uncarved.bytes()).unwrap_or(0) }
 }
 
 /// The blocks of a size class in all heaps.

@@ -246,7 +246,7 @@ impl<O: Os> PageHeap<O> {
 
     /// Notes in the churn policy that a run of a kind takes dirty memory.
     fn note_reuse(&self, state: &mut State, kind: Kind) {
-        state.churn.note_reuse(kind == Kind::Large, self.decay(), || self.now());
+        state.churn.note_reuse(kind == Kind::Large, || self.now());
     }
 
     /// Makes a large block of a dirty run and pages beside it that were just taken; `None` as for [`PageHeap::take`].

@@ -1,4 +1,4 @@
-//! How much of small spans has no memory behind it: OS pages that no block was carved from, or that went back since. For statistics alone.
+//! How much of small spans has no memory behind it: OS pages that no block was carved from, or that went back since: for statistics, and to tell what went back in vain.
 
 use freestone_base::sync::{AtomicI64, Ordering};
 
@@ -21,7 +21,7 @@ impl Uncarved {
     }
 
     /// The sum. After a fork, the child's may be wrong by a span for each thread that the parent had.
-    pub(crate) fn bytes(&self) -> u64 {
-        u64::try_from(self.bytes.load(Ordering::Relaxed)).unwrap_or(0)
+    pub(crate) fn bytes(&self) -> i64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
-use crate::span::blocks::{Home, Refused};
+use crate::span::blocks::{self, Home, Refused};
 use crate::span::os_pages::EmptyStretches;
 use crate::span::{Layout, PageIndex};
 use crate::thread::free_block::{FreeChain, Stretch};
@@ -74,7 +74,11 @@ fn free_span<O: Os>(own: Own<'_, O>, home: &Home<'_>) {
     own.purge().forget();
     own.accounts().add_free(home.class, -i64::from(home.span.n_free.get()));
     own.publish_live(home.class);
-    own.spans().free_empty(&own.shared().pages, home);
+    let shared = own.shared();
+    if home.span.fresh.get() != 0 {
+        shared.usage.in_vain().end_span(blocks::uncarved_bytes(&home.span, shared.os().os_page_bytes()));
+    }
+    own.spans().free_empty(&shared.pages, home);
 }
 
 /// Reports a block of the span of `class` at `page` that the span refused.
@@ -134,9 +138,20 @@ pub(crate) fn release_waiting<O: Os>(own: Own<'_, O>) {
 fn publish_free<O: Os>(own: Own<'_, O>) {
     let shared = own.shared();
     own.accounts().publish_free(&shared.usage);
-    if own.purge().set_over_bound(shared.usage.exceeds_bound_in_spans(shared.settings(), own.purge().is_on())) {
+    let is_over = shared.usage.exceeds_bound_in_spans(shared.settings(), own.purge().is_on())
+        && shared.usage.free_in_spans() > allowed_bytes(own);
+    if own.purge().set_over_bound(is_over) {
         sweep(own);
     }
+}
+
+/// Bytes that may stay free inside spans, whatever the bound, because as much went back in vain. Counts what was faulted in again since the last call.
+#[cold]
+#[inline(never)]
+fn allowed_bytes<O: Os>(own: Own<'_, O>) -> i64 {
+    let shared = own.shared();
+    let decay_ms = shared.settings().decay_ms().unwrap_or(u32::MAX);
+    shared.usage.in_vain().allowed_bytes(shared.pages.uncarved.bytes(), own.now_ms(), decay_ms) as i64
 }
 
 /// Purges the OS pages of spans that were emptied while the bound was not passed; at most once in a decay time.

@@ -68,17 +68,13 @@ impl Churn {
     }
 
     /// Notes that a span, or a large block, takes dirty memory. The clock is read only if that matters.
-    pub(in crate::page) fn note_reuse(
-        &mut self,
-        is_large: bool,
-        decay: Option<Millis>,
-        clock: impl FnOnce() -> Moment,
-    ) {
-        let Some(decay) = decay.filter(|_| self.useful.is_some() || self.wasted > Pages::ZERO) else { return };
-        let now = clock();
-        self.used = now;
-        if is_large && self.useful.is_some_and(|useful| now.age_of(useful) < decay) {
-            self.useful = Some(now);
+    pub(in crate::page) fn note_reuse(&mut self, is_large: bool, clock: impl FnOnce() -> Moment) {
+        if self.useful.is_none() && self.wasted == Pages::ZERO {
+            return;
+        }
+        self.used = clock();
+        if is_large && self.useful.is_some() {
+            self.useful = Some(self.used);
         }
     }
 

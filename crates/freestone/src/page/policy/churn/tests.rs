@@ -25,10 +25,10 @@ fn fresh_memory_raises_nothing_if_none_was_purged_and_reuse_nothing_if_there_is_
     let mut churn = Churn::NONE;
     churn.note_in_use(Pages(4000));
     churn.note_fresh(Pages(40), true, DECAY, || unreachable!("the clock need not be read"));
-    churn.note_reuse(true, DECAY, || unreachable!("the clock need not be read"));
+    churn.note_reuse(true, || unreachable!("the clock need not be read"));
     assert_eq!(churn.raised(BOUND, Pages(3000)), BOUND);
     let mut churn = purged_at_100();
-    churn.note_reuse(true, DECAY, || unreachable!("the clock need not be read"));
+    churn.note_reuse(true, || unreachable!("the clock need not be read"));
     assert_eq!(churn.raised(BOUND, Pages(3000)), BOUND);
 }
 
@@ -44,7 +44,7 @@ fn churn_lasts_as_long_as_dirty_memory_is_reused_and_a_decay_time_longer() {
     let mut churn = purged_at_100();
     churn.note_fresh(Pages(40), true, DECAY, || Moment(200));
     for now in [900, 1800, 2700] {
-        churn.note_reuse(true, DECAY, || Moment(now));
+        churn.note_reuse(true, || Moment(now));
         churn.pass_time(Moment(now), DECAY, Pages(3000));
     }
     churn.pass_time(Moment(3699), DECAY, Pages(3000));
@@ -75,9 +75,9 @@ fn a_peak_is_forgotten_after_two_periods() {
     churn.note_fresh(Pages(40), true, DECAY, || Moment(200));
     let raised = |churn: &Churn| churn.raised(BOUND, Pages(1000)).0;
     churn.pass_time(Moment(1000), DECAY, Pages(1000));
-    churn.note_reuse(true, DECAY, || Moment(1000));
+    churn.note_reuse(true, || Moment(1000));
     assert_eq!(raised(&churn), 3400, "the peak of the period before counts");
-    churn.note_reuse(true, DECAY, || Moment(1900));
+    churn.note_reuse(true, || Moment(1900));
     churn.pass_time(Moment(2000), DECAY, Pages(1000));
     assert_eq!(raised(&churn), BOUND.0, "the peak is two periods old");
 }
@@ -124,7 +124,7 @@ fn bursts_that_repeat_keep_what_they_need_after_six_and_waste_two_of_them() {
         let now = Moment(100 + 50 * burst);
         let purged = Pages(4000) - bound;
         churn.note_purge_for_amount(purged, now);
-        churn.note_reuse(false, DECAY, || now);
+        churn.note_reuse(false, || now);
         churn.note_fresh(purged, false, DECAY, || now);
         churn.pass_time(now, DECAY, Pages(4000));
         (bound, wasted) = (churn.raised(BOUND, Pages::ZERO), wasted + purged.0);
@@ -137,7 +137,7 @@ fn bursts_that_repeat_keep_what_they_need_after_six_and_waste_two_of_them() {
 fn what_stays_after_bursts_goes_a_decay_time_after_it_was_last_taken() {
     let mut churn = wasted(2000, 2000);
     churn.pass_time(Moment(1149), DECAY, Pages(4000));
-    churn.note_reuse(false, DECAY, || Moment(1149));
+    churn.note_reuse(false, || Moment(1149));
     churn.pass_time(Moment(2148), DECAY, Pages(4000));
     assert_eq!(churn.raised(Pages::ZERO, Pages::ZERO), Pages(1000));
     churn.pass_time(Moment(2149), DECAY, Pages(4000));
@@ -147,11 +147,11 @@ fn what_stays_after_bursts_goes_a_decay_time_after_it_was_last_taken() {
 #[test]
 fn spans_do_not_let_dirty_memory_stay_as_large_blocks_do() {
     let mut churn = wasted(40, 40);
-    churn.note_reuse(false, DECAY, || Moment(200));
+    churn.note_reuse(false, || Moment(200));
     assert_eq!(churn.raised(BOUND, Pages(3000)), BOUND);
     churn.note_fresh(Pages(40), true, DECAY, || Moment(200));
     assert_eq!(churn.raised(BOUND, Pages(3000)), Pages(1400));
-    churn.note_reuse(false, DECAY, || Moment(1150));
+    churn.note_reuse(false, || Moment(1150));
     churn.pass_time(Moment(1200), DECAY, Pages(3000));
     assert_eq!(churn.raised(BOUND, Pages(3000)), BOUND, "for a decay time no large block took dirty memory");
 }

@@ -68,3 +68,47 @@ fn bursts_keep_their_memory_as_long_as_they_find_it_before_the_decay_time() {
         assert!(purged <= 8 * MIB as u64, "round {round}: {purged} bytes were purged");
     }
 }
+
+/// Blocks of 1 KiB of which every 16th stays, so that no span becomes empty.
+struct Waves<'a> {
+    heap: Own<'a, Fake>,
+    blocks: Vec<*mut u8>,
+}
+
+impl Waves<'_> {
+    /// Allocates up to 48 MiB, and frees all but every 16th block, those of one span after those of others. Returns how many bytes were purged.
+    fn wave(&mut self, world: &World) -> usize {
+        let before = world.os().purged_bytes();
+        let missing = 48 * 1024 - self.blocks.len();
+        self.blocks.extend((0..missing).map(|_| self.heap.allocate(1024, 1).start));
+        self.blocks.sort_unstable();
+        let (stay, go): (Vec<_>, Vec<_>) = self.blocks.iter().enumerate().partition(|(at, _)| at % 16 == 0);
+        go.into_iter().for_each(|(_, &block)| free(self.heap, block));
+        self.blocks = stay.into_iter().map(|(_, &block)| block).collect();
+        (world.os().purged_bytes() - before) as usize
+    }
+}
+
+#[test]
+fn memory_inside_spans_that_repeated_bursts_need_stays_until_they_end() {
+    let world = World::hardened(4096, "off");
+    world.os().advance_ms(5000);
+    let mut waves = Waves { heap: world.heap(), blocks: Vec::new() };
+    let first = waves.wave(&world);
+    assert!(first > 20 * MIB, "a single burst: {first}");
+    let next: usize = (0..6).map(|_| waves.wave(&world)).sum();
+    let later: usize = (0..6).map(|_| waves.wave(&world)).sum();
+    assert!(next <= 4 * first && later <= first / 2, "{first}, {next}, {later}");
+    let before = world.os().purged_bytes();
+    // The thread goes on with little, but more than its bins hold.
+    for _ in 0..12 {
+        world.os().advance_ms(500);
+        let blocks: Vec<_> = (0..4096).map(|_| waves.heap.allocate(512, 1).start).collect();
+        blocks.into_iter().for_each(|block| free(waves.heap, block));
+    }
+    let in_the_end = (world.os().purged_bytes() - before) as usize;
+    assert!(in_the_end > first - 4 * MIB, "{in_the_end} of {first} went back when the bursts had ended");
+    assert!(world.shared.usage.free_in_spans() <= 17 * MIB as i64);
+    waves.blocks.iter().for_each(|&block| free(waves.heap, block));
+    world.check().unwrap();
+}
