@@ -8,7 +8,7 @@
 //!
 //! A flush gives blocks back span by span. One system call gives many OS pages back for about the price of two, so a span with empty ones waits for others.
 //! In a small heap fewer wait ([`waiting_most`]), so that what waits is a small part of what a heap has. The rest goes back with a sweep, with the decay tick,
-//! and when the heap's caches are emptied.
+//! and when the heap's caches are emptied. The bound is higher while what goes back is needed again soon (`usage::in_vain`).
 //!
 //! Invariants
 //! - Outside a flush, no span is being visited and none has emptied.
