@@ -115,7 +115,7 @@ impl<O: Os> PageHeap<O> {
                 let piece = Extent::new(oldest.first, pages);
                 let pages = if is_huge { self.to_huge_page_end(piece) } else { pages };
                 let pages = pages.min(oldest.pages);
-                state.churn.note_purge_for_amount(pages, now);
+                state.churn.note_purge_for_amount(pages.min(PIECE_MOST), now);
                 Some(Extent::new(oldest.first, pages))
             }
         }

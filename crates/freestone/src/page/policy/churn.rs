@@ -45,7 +45,7 @@ pub(in crate::page) struct Churn {
 }
 
 impl Churn {
-    /// No large block has been seen.
+    /// Nothing was purged.
     pub(in crate::page) const NONE: Self = Self {
         purged: None,
         gone: Pages::ZERO,

@@ -69,6 +69,22 @@ fn bursts_keep_their_memory_as_long_as_they_find_it_before_the_decay_time() {
     }
 }
 
+/// It goes back piece by piece.
+#[test]
+fn a_long_run_that_is_purged_for_its_amount_counts_once() {
+    let world = World::hardened(4096, "off");
+    world.set(key::THP, "off");
+    world.spend_early_purges();
+    let heap = world.heap();
+    let block = heap.allocate(96 * MIB, 1).start;
+    free(heap, block);
+    let purged = Pages::saturating_from(world.os().purged_bytes() >> PAGE_BYTES_LOG2);
+    assert!(purged.to_bytes().0 > 70 * MIB, "{purged:?}");
+    let mut state = world.shared.pages.lock();
+    state.churn.note_fresh(Pages(100_000), false, world.shared.pages.decay(), || world.shared.pages.now());
+    assert_eq!(state.churn.raised(Pages::ZERO, Pages::ZERO), Pages(purged.0 / 2));
+}
+
 /// Blocks of 1 KiB of which every 16th stays, so that no span becomes empty.
 struct Waves<'a> {
     heap: Own<'a, Fake>,
