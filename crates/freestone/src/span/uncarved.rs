@@ -1,4 +1,5 @@
-//! How much of small spans has no memory behind it: OS pages that no block was carved from, or that went back since: for statistics, and to tell what went back in vain.
+//! How much of small spans has no memory behind it: OS pages that no block was carved from, or that went back since. For statistics, and to tell
+//! what went back in vain.
 
 use freestone_base::sync::{AtomicI64, Ordering};
 

@@ -6,7 +6,7 @@
 
 use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
-use crate::span::blocks::{self, Home, Refused};
+use crate::span::blocks::{Home, Refused};
 use crate::span::os_pages::EmptyStretches;
 use crate::span::{Layout, PageIndex};
 use crate::thread::free_block::{FreeChain, Stretch};
@@ -74,11 +74,10 @@ fn free_span<O: Os>(own: Own<'_, O>, home: &Home<'_>) {
     own.purge().forget();
     own.accounts().add_free(home.class, -i64::from(home.span.n_free.get()));
     own.publish_live(home.class);
-    let shared = own.shared();
-    if home.span.fresh.get() != 0 {
-        shared.usage.in_vain().end_span(blocks::uncarved_bytes(&home.span, shared.os().os_page_bytes()));
+    let uncarved = own.spans().free_empty(&own.shared().pages, home);
+    if uncarved != 0 {
+        own.shared().usage.in_vain().end_span(uncarved);
     }
-    own.spans().free_empty(&shared.pages, home);
 }
 
 /// Reports a block of the span of `class` at `page` that the span refused.

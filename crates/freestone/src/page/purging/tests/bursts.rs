@@ -7,17 +7,20 @@ fn burst(heap: Own<'_, Fake>, mib: usize, size: usize) {
     blocks.into_iter().for_each(|block| free(heap, block));
 }
 
+/// How many bytes go back while `act` runs.
+fn purged_by(world: &World, act: impl FnOnce()) -> usize {
+    let before = world.os().purged_bytes();
+    act();
+    (world.os().purged_bytes() - before) as usize
+}
+
 #[test]
 fn bursts_that_repeat_keep_their_memory_be_it_of_small_or_large_blocks_until_the_decay_time() {
     for size in [512, 16 << 10, 5 * PAGE_BYTES] {
         let world = World::hardened(4096, "off");
         world.set(key::THP, "off");
         let heap = world.heap();
-        let purged = |n: usize| {
-            let before = world.os().purged_bytes();
-            (0..n).for_each(|_| burst(heap, 64, size));
-            (world.os().purged_bytes() - before) as usize
-        };
+        let purged = |n: usize| purged_by(&world, || (0..n).for_each(|_| burst(heap, 64, size)));
         let first = purged(1);
         let dirty = dirty_bytes(&world);
         assert!(
@@ -62,10 +65,8 @@ fn bursts_keep_their_memory_as_long_as_they_find_it_before_the_decay_time() {
     (0..12).for_each(|_| burst(heap, 64, 16 << 10));
     for round in 0..6 {
         world.os().advance_ms(400);
-        let before = world.os().purged_bytes();
-        burst(heap, 64, 16 << 10);
-        let purged = world.os().purged_bytes() - before;
-        assert!(purged <= 8 * MIB as u64, "round {round}: {purged} bytes were purged");
+        let purged = purged_by(&world, || burst(heap, 64, 16 << 10));
+        assert!(purged <= 8 * MIB, "round {round}: {purged} bytes were purged");
     }
 }
 
@@ -94,14 +95,14 @@ struct Waves<'a> {
 impl Waves<'_> {
     /// Allocates up to 48 MiB, and frees all but every 16th block, those of one span after those of others. Returns how many bytes were purged.
     fn wave(&mut self, world: &World) -> usize {
-        let before = world.os().purged_bytes();
-        let missing = 48 * 1024 - self.blocks.len();
-        self.blocks.extend((0..missing).map(|_| self.heap.allocate(1024, 1).start));
-        self.blocks.sort_unstable();
-        let (stay, go): (Vec<_>, Vec<_>) = self.blocks.iter().enumerate().partition(|(at, _)| at % 16 == 0);
-        go.into_iter().for_each(|(_, &block)| free(self.heap, block));
-        self.blocks = stay.into_iter().map(|(_, &block)| block).collect();
-        (world.os().purged_bytes() - before) as usize
+        purged_by(world, || {
+            let missing = 48 * 1024 - self.blocks.len();
+            self.blocks.extend((0..missing).map(|_| self.heap.allocate(1024, 1).start));
+            self.blocks.sort_unstable();
+            let (stay, go): (Vec<_>, Vec<_>) = self.blocks.iter().enumerate().partition(|(at, _)| at % 16 == 0);
+            go.into_iter().for_each(|(_, &block)| free(self.heap, block));
+            self.blocks = stay.into_iter().map(|(_, &block)| block).collect();
+        })
     }
 }
 
@@ -115,14 +116,13 @@ fn memory_inside_spans_that_repeated_bursts_need_stays_until_they_end() {
     let next: usize = (0..6).map(|_| waves.wave(&world)).sum();
     let later: usize = (0..6).map(|_| waves.wave(&world)).sum();
     assert!(next <= 4 * first && later <= first / 2, "{first}, {next}, {later}");
-    let before = world.os().purged_bytes();
     // The thread goes on with little, but more than its bins hold.
-    for _ in 0..12 {
-        world.os().advance_ms(500);
-        let blocks: Vec<_> = (0..4096).map(|_| waves.heap.allocate(512, 1).start).collect();
-        blocks.into_iter().for_each(|block| free(waves.heap, block));
-    }
-    let in_the_end = (world.os().purged_bytes() - before) as usize;
+    let in_the_end = purged_by(&world, || {
+        for _ in 0..12 {
+            world.os().advance_ms(500);
+            burst(waves.heap, 2, 512);
+        }
+    });
     assert!(in_the_end > first - 4 * MIB, "{in_the_end} of {first} went back when the bursts had ended");
     assert!(world.shared.usage.free_in_spans() <= 17 * MIB as i64);
     waves.blocks.iter().for_each(|&block| free(waves.heap, block));
