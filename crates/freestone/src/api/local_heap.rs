@@ -107,7 +107,7 @@ fn created() -> Option<Own<'static, System>> {
     };
     // First the pointer, then the exit hook: setting the hook may allocate, from this very heap.
     // SAFETY: the heap was just created for this thread.
-    unsafe { current::set(own.heap()) };
+    unsafe { current::set(ptr::from_ref(own.heap()).cast()) };
     if !process::set_exit_value(own.heap()) {
         current::leave();
         // SAFETY: the heap was created above as this thread's, and `leave` took the thread's pointer to it.

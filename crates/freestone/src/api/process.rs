@@ -35,10 +35,11 @@ use crate::config::{Harden, HeapProfiling, Mistake, key};
 use crate::shared::Shared;
 use crate::stats::rows::{HeapKind, HeapStats};
 use crate::stats::{Details, Stats};
-use crate::thread::current::{self, Heap};
+use crate::thread::current;
 use crate::thread::drain::drain;
 use crate::thread::explicit::{ExplicitHeap, make_sampled_heap, sampled_heap};
 use crate::thread::gated::GatedHeap;
+use crate::thread::heap::ThreadHeap;
 use crate::thread::life::Threads;
 use crate::thread::life::succession::Which;
 use crate::thread::recorded::{self, Recordings};
@@ -181,7 +182,7 @@ fn update_pages() {
 }
 
 /// Notes the kernel's number of the calling thread, whose heap it is now, for the page of statistics; and that it is not known, if there is none.
-pub(super) fn note_thread(heap: &Heap) {
+pub(super) fn note_thread(heap: &ThreadHeap<System>) {
     let id = if PROCESS.live.is_on() { thread_id() } else { 0 };
     heap.set_thread_id(u32::try_from(id).unwrap_or(0));
 }
@@ -309,7 +310,7 @@ unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
 }
 
 /// Has [`on_thread_exit`] called when this thread exits. `false` if the system cannot.
-pub(super) fn set_exit_value(heap: &Heap) -> bool {
+pub(super) fn set_exit_value(heap: &ThreadHeap<System>) -> bool {
     PROCESS.exit_hook.set_value(NonNull::from(heap).cast())
 }
 

@@ -9,7 +9,7 @@
 //! Invariant: the sum never counts fewer bytes of large blocks than are live, only more: `unpublished_large` is 0 or negative between operations.
 //! Threads: only the heap's thread uses it; any thread may read how many large blocks it has counted.
 
-use crate::size_class::{N_CLASSES, PerClass, block_bytes};
+use crate::size_class::{PerClass, block_bytes};
 use crate::usage::Usage;
 use core::cell::Cell;
 use freestone_base::count;
@@ -32,10 +32,11 @@ pub(crate) struct Accounts {
 
 impl Accounts {
     /// Nothing counted.
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         Self {
             unpublished_free: Cell::new(0),
-            published_live: PerClass::new([const { Cell::new(0) }; N_CLASSES]),
+            published_live: PerClass::new([const { Cell::new(0) }; crate::size_class::N_CLASSES]),
             unpublished_large: Cell::new(0),
             large_allocs: AtomicU64::new(0),
             large_frees: AtomicU64::new(0),

@@ -11,7 +11,7 @@
 //!
 //! Threads: only the heap's thread uses it.
 
-use crate::size_class::{N_CLASSES, PerClass};
+use crate::size_class::PerClass;
 use core::cell::Cell;
 
 /// See the module header. Zero is right for a heap that had no burst.
@@ -25,8 +25,12 @@ pub(crate) struct BurstPolicy {
 
 impl BurstPolicy {
     /// No burst.
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
-        Self { has_ended: Cell::new(false), awaits_last: PerClass::new([const { Cell::new(false) }; N_CLASSES]) }
+        Self {
+            has_ended: Cell::new(false),
+            awaits_last: PerClass::new([const { Cell::new(false) }; crate::size_class::N_CLASSES]),
+        }
     }
 
     /// The thread needs memory that its bins do not have.

@@ -8,7 +8,7 @@
 //!  before first use ─▶ starting ─▶ a thread heap ── the thread exits ─▶ gone
 //! ```
 //!
-//! The placeholder is the same in each of the three stages without a heap: it is as large as a heap, and part of the library's file.
+//! The placeholder is the same in each of the three stages without a heap: it is as large as a heap's front, and part of the library's file.
 //!
 //! A thread is *starting* while the allocator starts in it, or while it gets its heap. It may hold locks then, so a signal handler that
 //! allocates meanwhile gets null rather than wait for the thread that it interrupted.
@@ -24,7 +24,7 @@ use freestone_os::System;
 use variables as slot;
 use variables::PLACEHOLDER;
 
-pub(crate) use variables::Heap;
+pub(crate) use variables::Front;
 
 mod variables;
 
@@ -43,7 +43,7 @@ enum Stage {
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub(crate) struct Before {
-    heap: *const Heap,
+    front: *const Front,
     stage: u32,
 }
 
@@ -54,15 +54,13 @@ const _: () = assert!(env!("CARGO_PKG_VERSION").len() == 5, "rename the symbol o
 #[must_use]
 pub(crate) fn get() -> Current<'static, System> {
     // SAFETY: the pointer is a placeholder, or this thread's heap, which is alive; neither is ever unmapped (module header).
-    let heap: &'static Heap = unsafe { &*slot::get() };
-    // SAFETY: as above.
-    unsafe { heap.as_current() }
+    unsafe { Current::at(slot::get()) }
 }
 
-/// The pointer itself: [`get`] with what lies behind the heap.
+/// The pointer itself: [`get`] with what lies behind the front.
 #[inline(always)]
 #[must_use]
-pub(crate) fn pointer() -> *const Heap {
+pub(crate) fn pointer() -> *const Front {
     slot::get()
 }
 
@@ -92,7 +90,7 @@ pub(crate) fn is_starting() -> bool {
 impl Before {
     /// Whether the thread had a heap: a signal handler may have got it one since it was found to have none.
     pub(crate) fn has_heap(self) -> bool {
-        !ptr::eq(self.heap, &raw const PLACEHOLDER)
+        !ptr::eq(self.front, &raw const PLACEHOLDER)
     }
 }
 
@@ -101,24 +99,25 @@ pub(crate) fn begin_start() -> Before {
     let stage = slot::stage();
     // The stage first: from then on no signal handler gets this thread a heap, which would be lost.
     slot::set_stage(Stage::Starting as u32);
-    let heap = slot::get();
+    let front = slot::get();
     slot::set(&raw const PLACEHOLDER);
-    Before { heap, stage }
+    Before { front, stage }
 }
 
 /// Ends the start of this thread without a heap: it is again in the stage that [`begin_start`] found.
 pub(crate) fn return_to(before: Before) {
     // The stage first: a signal handler that runs in between finds the placeholder, or a heap, for which no stage counts.
     slot::set_stage(before.stage);
-    slot::set(before.heap);
+    slot::set(before.front);
 }
 
-/// Makes `heap` this thread's.
+/// Makes the heap with this front the thread's.
 ///
 /// # Safety
-/// - `heap` was created for this thread and is alive, until the next call or [`leave`]; or it is the front of this thread's record.
-pub(crate) unsafe fn set(heap: *const Heap) {
-    slot::set(heap);
+/// - `front` was made from a pointer to a heap that was created for this thread and is alive, until the next call or [`leave`]; or from one to this thread's
+///   record, whose front it is.
+pub(crate) unsafe fn set(front: *const Front) {
+    slot::set(front);
 }
 
 /// As [`set`], for each recorded call: without a call.
@@ -126,8 +125,8 @@ pub(crate) unsafe fn set(heap: *const Heap) {
 /// # Safety
 /// - As for [`set`].
 #[inline(always)]
-pub(crate) unsafe fn set_here(heap: *const Heap) {
-    slot::set_here(heap);
+pub(crate) unsafe fn set_here(front: *const Front) {
+    slot::set_here(front);
 }
 
 /// Leaves this thread without a heap, for good.

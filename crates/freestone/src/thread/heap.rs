@@ -2,12 +2,14 @@
 //!
 //! ```text
 //!  ThreadHeap   what any thread may read of a heap: its number, its mailbox, its counters
-//!     ▲
-//!     ├── Current   this thread's heap, or a placeholder: what the hot paths need
-//!     └── Own       a heap that is alive and this thread's: everything
+//!   │ HeapFront  its first part: what the hot paths need
+//!   │    ▲
+//!   │    └── Current   the front of this thread's heap, or a placeholder
+//!   ▲
+//!   └─────── Own       a heap that is alive and this thread's: everything
 //! ```
 //!
-//! `bins` come first: `hotpath.golden` has their offsets.
+//! `bins` come first in the front: `hotpath.golden` has their offsets.
 //!
 //! Invariants
 //! - A heap has one thread at a time: the thread that it was created for, or the thread that holds the gate in front of it. Only that thread has an
@@ -16,8 +18,8 @@
 //!   and a few numbers in its first OS page, so that an OS page of the record that no size class in use needs costs no memory.
 //! - A watched heap (`watched`) keeps its bins empty and without room, the lookup in them empty, and its large-run cache closed: every hot path
 //!   leaves it as it leaves a placeholder.
-//! - A placeholder stands for the heap of a thread that has none. Its bins are empty and have no room, its tag is in no page map entry, and its
-//!   large-run cache has no open slot: every hot path leaves it by a branch that it has anyway, and never writes to it.
+//! - A placeholder stands for the heap of a thread that has none. It is a front with no heap behind it. Its bins are empty and have no room, its tag is in
+//!   no page map entry, and its large-run cache has no open slot: every hot path leaves it by a branch that it has anyway, and never writes to it.
 //!
 //! `ThreadHeap` is shared between threads although most of its fields are cells: they are private, and reached only through the proofs
 //! ([`own`]). The methods of `ThreadHeap` itself read atomics, or fields that are written at creation under the registry's lock.
@@ -44,34 +46,41 @@ use core::ptr;
 use freestone_base::sync::{AtomicU32, Ordering};
 use freestone_os::Os;
 
+/// What the hot paths need of a heap; a placeholder has nothing else.
+#[repr(C, align(64))]
+pub(crate) struct HeapFront<O: Os + 'static> {
+    bins: Bins,
+    cache: LargeRunCache,
+    watched: WatchSeat,
+    shared: Cell<*const Shared<O>>,
+    number: Cell<u32>,
+}
+
 /// A heap of one thread, or of the threads that take turns behind a gate. See the module header.
 ///
 /// Wide because: each part that a heap is composed of is a field.
-#[repr(C, align(64))]
+#[repr(C)]
 pub(crate) struct ThreadHeap<O: Os + 'static> {
-    bins: Bins,
+    front: HeapFront<O>,
     spans: OwnedSpans,
     remote: RemoteFrees,
-    cache: LargeRunCache,
     burst: BurstPolicy,
     purge: SpanPurge,
     accounts: Accounts,
     ticks: Ticks,
-    watched: WatchSeat,
     profile: ProfileCountdowns,
-    shared: Cell<*const Shared<O>>,
     generation: AtomicU32,
-    number: Cell<u32>,
     thread: ThreadNote,
     links: RecordLinks<Self>,
     ahead: SpansAhead,
 }
 
-const _: () = assert!(offset_of!(ThreadHeap<freestone_os::System>, bins) == 0);
+const _: () = assert!(offset_of!(ThreadHeap<freestone_os::System>, front) == 0);
+const _: () = assert!(offset_of!(HeapFront<freestone_os::System>, bins) == 0);
 
 impl<O: Os> core::fmt::Debug for ThreadHeap<O> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "ThreadHeap {}", self.number.get())
+        write!(f, "ThreadHeap {}", self.number())
     }
 }
 
@@ -102,39 +111,47 @@ pub(crate) struct ClassCounts {
     pub(crate) in_bin: i64,
 }
 
-impl<O: Os + 'static> ThreadHeap<O> {
-    /// The heap of threads that have none: for a static.
+impl<O: Os + 'static> HeapFront<O> {
+    /// What stands for the heap of threads that have none.
     #[must_use]
     pub(crate) const fn placeholder() -> Self {
         Self {
             bins: Bins::empty(),
-            spans: OwnedSpans::new(),
-            remote: RemoteFrees::new(),
             cache: LargeRunCache::new(),
-            burst: BurstPolicy::new(),
-            purge: SpanPurge::new(),
-            accounts: Accounts::new(),
-            ticks: Ticks::new(),
             watched: WatchSeat::empty(),
-            profile: ProfileCountdowns::new(),
             shared: Cell::new(ptr::null()),
-            generation: AtomicU32::new(Generation::NONE.number()),
             number: Cell::new(0),
-            thread: ThreadNote::new(),
-            links: RecordLinks::new(),
-            ahead: SpansAhead::new(),
         }
+    }
+
+    /// Whether this is a placeholder.
+    #[inline]
+    fn is_placeholder(&self) -> bool {
+        self.shared.get().is_null()
+    }
+
+    /// The number of its heap, for reports.
+    #[inline]
+    fn number(&self) -> u32 {
+        self.number.get()
+    }
+
+    /// Numbers a record that was never used, or a placeholder.
+    pub(crate) fn set_number(&self, number: u32) {
+        self.number.set(number);
+    }
+}
+
+impl<O: Os + 'static> ThreadHeap<O> {
+    /// What the hot paths need of it.
+    pub(crate) fn front(&self) -> &HeapFront<O> {
+        &self.front
     }
 
     /// Its number, for reports.
     #[inline]
     pub(crate) fn number(&self) -> u32 {
-        self.number.get()
-    }
-
-    /// Numbers a record that was never used.
-    pub(crate) fn set_number(&self, number: u32) {
-        self.number.set(number);
+        self.front.number()
     }
 
     /// The kernel's number of its thread, or 0.
@@ -150,12 +167,6 @@ impl<O: Os + 'static> ThreadHeap<O> {
     /// Pages of spans that it has taken from the page heap and not given back.
     pub(crate) fn span_pages(&self) -> u64 {
         self.spans.n_pages()
-    }
-
-    /// Whether this is a placeholder.
-    #[inline]
-    fn is_placeholder(&self) -> bool {
-        self.shared.get().is_null()
     }
 
     /// The generation of the record's current or last heap.
@@ -176,13 +187,13 @@ impl<O: Os + 'static> ThreadHeap<O> {
 
     /// The heap's counts of a class.
     pub(crate) fn counts(&self, class: usize) -> ClassCounts {
-        let remote_frees = self.bins.remote_frees(class);
+        let remote_frees = self.front.bins.remote_frees(class);
         ClassCounts {
-            allocs: self.bins.allocs(class),
-            frees: self.bins.frees(class) + remote_frees,
+            allocs: self.front.bins.allocs(class),
+            frees: self.front.bins.frees(class) + remote_frees,
             remote_frees,
             out: self.spans.of(class).n_out(),
-            in_bin: self.bins.len_elsewhere(class),
+            in_bin: self.front.bins.len_elsewhere(class),
         }
     }
 
@@ -204,7 +215,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
 
     /// What the heap has if it is watched. Any thread may read its counters.
     pub(crate) fn watched(&self) -> &WatchSeat {
-        &self.watched
+        &self.front.watched
     }
 
     /// How far it is from the next samples of the heap profile. For its thread.
@@ -214,7 +225,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
 
     /// The large-run cache. Any thread may read its counters, and close its slots under the page heap's lock.
     pub(crate) fn cache(&self) -> &LargeRunCache {
-        &self.cache
+        &self.front.cache
     }
 }
 

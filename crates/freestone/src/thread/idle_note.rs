@@ -41,6 +41,7 @@ pub(crate) enum Waiting {
 
 impl IdleNote {
     /// Nothing noted.
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         Self {
             n_taken: AtomicU32::new(0),

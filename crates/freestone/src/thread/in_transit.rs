@@ -77,6 +77,7 @@ impl RingOffset {
 
 impl Batch {
     /// No blocks.
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         Self {
             next: Cell::new(RingOffset(0)),

@@ -168,7 +168,7 @@ impl<O: Os + 'static> Threads<O> {
                 registry.n_created += 1;
                 let number = registry.n_created;
                 // SAFETY: metadata is zeroed, aligned to a page, never unmapped, and was handed out just now; zero is a heap that is not yet created, and an open gate.
-                unsafe { records.add(storage, |record| heap_of(record).set_number(number)) }
+                unsafe { records.add(storage, |record| heap_of(record).front().set_number(number)) }
             }
         };
         let _closed = keep_closed(record);

@@ -39,6 +39,7 @@ pub(crate) struct Mailbox {
 
 impl Mailbox {
     /// Of no heap yet.
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         let key = AtomicUsize::new(LinkKey::PLAIN.bits());
         Self {

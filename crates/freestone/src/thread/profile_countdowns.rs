@@ -2,7 +2,7 @@
 //!
 //! Threads: only the heap's thread uses it.
 
-use crate::size_class::{N_CLASSES, PerClass};
+use crate::size_class::PerClass;
 use core::cell::Cell;
 use freestone_os::stack::OwnStack;
 
@@ -24,17 +24,6 @@ pub(crate) struct ProfileCountdowns {
 }
 
 impl ProfileCountdowns {
-    /// Nothing was drawn.
-    pub(crate) const fn new() -> Self {
-        Self {
-            session: Cell::new(0),
-            own_stack: OwnStack::new(),
-            large: Cell::new(0),
-            at: PerClass::new([const { Cell::new(0) }; N_CLASSES]),
-            cut: PerClass::new([const { Cell::new(0) }; N_CLASSES]),
-        }
-    }
-
     /// Room of a class's bin that was withdrawn.
     #[inline(always)]
     pub(super) fn withdrawn(&self, class: usize) -> i64 {

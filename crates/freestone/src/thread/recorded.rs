@@ -20,9 +20,9 @@
 use crate::config::path_value::PathValue;
 use crate::record::recorder::{Destination, Recorder};
 use crate::record::trace_file::TraceFile;
-use crate::thread::current::{self, Heap};
-use crate::thread::heap::ThreadHeap;
+use crate::thread::current::{self, Front};
 use crate::thread::heap::own::{Current, Own};
+use crate::thread::heap::{HeapFront, ThreadHeap};
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::ptr;
@@ -32,9 +32,9 @@ use freestone_os::System;
 /// A recorded thread: what its pointer leads to between two calls.
 #[repr(C)]
 pub(crate) struct RecordedThread {
-    front: Heap,
+    front: Front,
     /// Null in a record that no thread has.
-    real: Cell<*const Heap>,
+    real: Cell<*const ThreadHeap<System>>,
     recorder: Recorder,
     number: Cell<u32>,
     is_taken: AtomicBool,
@@ -59,13 +59,11 @@ impl RecordedThread {
     /// Lets this thread's pointer lead to the real heap during a call. Returns that heap.
     #[inline(always)]
     pub(crate) fn enter(&self) -> Current<'static, System> {
-        let heap = self.real.get();
+        let front = self.real.get().cast();
         // SAFETY: the heap is alive and this thread's until its recording ends.
-        unsafe { current::set_here(heap) };
+        unsafe { current::set_here(front) };
         // SAFETY: as above, and heaps are never unmapped.
-        let heap: &'static Heap = unsafe { &*heap };
-        // SAFETY: as above.
-        unsafe { heap.as_current() }
+        unsafe { Current::at(front) }
     }
 
     /// Lets it lead to the front again, if there is still something to record to.
@@ -180,7 +178,7 @@ impl Recordings {
     fn add(&self, own: Own<'static, System>) -> Option<&'static RecordedThread> {
         let place = own.shared().pages.metadata(size_of::<RecordedThread>())?.cast::<RecordedThread>();
         let record = RecordedThread {
-            front: ThreadHeap::placeholder(),
+            front: HeapFront::placeholder(),
             real: Cell::new(ptr::null()),
             recorder: Recorder::new(),
             number: Cell::new(0),

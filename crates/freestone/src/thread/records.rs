@@ -21,6 +21,7 @@ pub(crate) struct RecordLinks<T> {
 
 impl<T> RecordLinks<T> {
     /// In no list.
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         Self { next: AtomicPtr::new(ptr::null_mut()), next_in_stack: AtomicPtr::new(ptr::null_mut()) }
     }

@@ -67,6 +67,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
+    #[cfg(test)]
     const fn empty() -> Self {
         Self {
             tag: Cell::new(Generation::NONE.tag()),
@@ -123,6 +124,7 @@ pub(crate) struct RemoteFrees {
 
 impl RemoteFrees {
     /// Nothing buffered, and the mailbox of no heap yet.
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         Self {
             mailbox: Mailbox::new(),

@@ -51,6 +51,7 @@ pub(crate) struct SpanPurge {
 
 impl SpanPurge {
     /// Nothing visited, nothing over the bound.
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         Self {
             visited: Cell::new(PageIndex::NONE),

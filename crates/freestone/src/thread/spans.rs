@@ -24,7 +24,7 @@ use crate::central;
 use crate::page::PageHeap;
 use crate::page::ahead::SpanRun;
 use crate::shared::Shared;
-use crate::size_class::{BlockDivision, N_CLASSES, PerClass, block_bytes, span_pages};
+use crate::size_class::{BlockDivision, PerClass, block_bytes, span_pages};
 use crate::span::blocks::{self, End, Home, Refused};
 use crate::span::free_node;
 use crate::span::os_pages::{EmptyStretches, is_mostly_free};
@@ -84,15 +84,6 @@ pub(crate) enum Stop<'a> {
 }
 
 impl ClassSpans {
-    const fn new() -> Self {
-        Self {
-            current: Cell::new(PageIndex::NONE),
-            partial: SpanList::new(),
-            full: SpanList::new(),
-            n_out: AtomicI64::new(0),
-        }
-    }
-
     /// Takes up to `n` blocks out of the current span: free ones, or else those of the next OS page or pages that were never carved. Returns them, linked
     /// with `key`, and how many were free before. `None` if there is no current span, or it has no block left: then it is in `full` afterwards.
     pub(crate) fn take<O: Os>(&self, pages: &PageHeap<O>, n: u32, key: LinkKey) -> Option<(FreeBatch, u32)> {
@@ -225,11 +216,6 @@ pub(crate) struct OwnedSpans {
 }
 
 impl OwnedSpans {
-    /// None.
-    pub(crate) const fn new() -> Self {
-        Self { classes: PerClass::new([const { ClassSpans::new() }; N_CLASSES]), n_pages: AtomicU64::new(0) }
-    }
-
     /// Those of one class.
     #[inline]
     pub(crate) fn of(&self, class: usize) -> &ClassSpans {

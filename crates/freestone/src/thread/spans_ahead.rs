@@ -21,11 +21,6 @@ const AT_ONCE_MOST: u64 = 64;
 pub(crate) struct SpansAhead(Cell<RunsAhead>);
 
 impl SpansAhead {
-    /// None.
-    pub(crate) const fn new() -> Self {
-        Self(Cell::new(RunsAhead::NONE))
-    }
-
     /// A run of `pages` for a span; `None` when memory runs out. A heap that has `owned` pages in spans may take some ahead.
     pub(crate) fn next<O: Os>(
         &self,

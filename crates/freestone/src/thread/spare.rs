@@ -35,13 +35,6 @@ pub(crate) struct ThreadNote {
     bytes: Cell<usize>,
 }
 
-impl ThreadNote {
-    /// Nothing yet.
-    pub(crate) const fn new() -> Self {
-        Self { kernel_id: AtomicU32::new(0), exit_rounds: Cell::new(0), since_ms: Cell::new(0), bytes: Cell::new(0) }
-    }
-}
-
 /// A heap that can be spare.
 pub(crate) trait Spare: Record {
     /// What it notes about its thread.

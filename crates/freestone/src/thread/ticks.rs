@@ -13,6 +13,7 @@ pub(crate) struct Ticks {
 
 impl Ticks {
     /// Nothing done.
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         Self { last_tick_ms: Cell::new(0), last_look_ms: Cell::new(0) }
     }

@@ -10,21 +10,21 @@
 //! # Safety
 //! Each thread has its own copy of the two words that are declared here; their place is valid as long as the thread, and no other code accesses them.
 
-use crate::thread::heap::ThreadHeap;
+use crate::thread::heap::HeapFront;
 use freestone_os::System;
 
 pub(super) use declared::get;
 
-/// A thread heap of the process's allocator.
-pub(crate) type Heap = ThreadHeap<System>;
+/// The front of a heap of the process's allocator, or a placeholder.
+pub(crate) type Front = HeapFront<System>;
 
 /// The heap of threads that have none.
-pub(super) static PLACEHOLDER: Heap = ThreadHeap::placeholder();
+pub(super) static PLACEHOLDER: Front = HeapFront::placeholder();
 
 /// What each thread has.
 #[repr(C)]
 struct Variables {
-    heap: *const Heap,
+    heap: *const Front,
     stage: u32,
 }
 
@@ -34,18 +34,18 @@ fn place() -> *mut Variables {
     declared::place()
 }
 
-pub(super) fn set(heap: *const Heap) {
+pub(super) fn set(heap: *const Front) {
     set_at(place(), heap);
 }
 
 /// As [`set`], without a call.
 #[inline(always)]
-pub(super) fn set_here(heap: *const Heap) {
+pub(super) fn set_here(heap: *const Front) {
     set_at(declared::place(), heap);
 }
 
 #[inline(always)]
-fn set_at(variables: *mut Variables, heap: *const Heap) {
+fn set_at(variables: *mut Variables, heap: *const Front) {
     // SAFETY: the place is this thread's own, and valid as long as the thread.
     let field = unsafe { &raw mut (*variables).heap };
     // SAFETY: as above.
@@ -74,7 +74,7 @@ pub(super) fn set_stage(stage: u32) {
     not(any(miri, loom))
 ))]
 mod declared {
-    use super::{Heap, PLACEHOLDER, Variables};
+    use super::{Front, PLACEHOLDER, Variables};
     use core::arch::{asm, global_asm};
 
     global_asm!(
@@ -92,8 +92,8 @@ mod declared {
     );
 
     #[inline(always)]
-    pub(in crate::thread::current) fn get() -> *const Heap {
-        let heap: *const Heap;
+    pub(in crate::thread::current) fn get() -> *const Front {
+        let heap: *const Front;
         // SAFETY: reads this thread's own variable. `pure, readonly` lets the compiler keep the value between two writes.
         unsafe {
             #[cfg(target_arch = "x86_64")]
@@ -163,7 +163,7 @@ mod declared {
 /// by the names of sections, between `.tls$AAA` and `.tls$ZZZ`.
 #[cfg(all(target_arch = "x86_64", target_os = "windows", not(miri), not(loom)))]
 mod declared {
-    use super::{Heap, PLACEHOLDER, Variables};
+    use super::{Front, PLACEHOLDER, Variables};
     use core::arch::{asm, global_asm};
 
     global_asm!(
@@ -178,8 +178,8 @@ mod declared {
     );
 
     #[inline(always)]
-    pub(in crate::thread::current) fn get() -> *const Heap {
-        let heap: *const Heap;
+    pub(in crate::thread::current) fn get() -> *const Front {
+        let heap: *const Front;
         // SAFETY: reads this thread's own variable. `pure, readonly` lets the compiler keep the value between two writes.
         unsafe {
             asm!(
@@ -217,12 +217,12 @@ mod declared {
 /// One thread.
 #[cfg(all(target_family = "wasm", not(miri), not(loom)))]
 mod declared {
-    use super::{Heap, PLACEHOLDER, Variables};
+    use super::{Front, PLACEHOLDER, Variables};
 
     static mut VARIABLES: Variables = Variables { heap: &raw const PLACEHOLDER, stage: 0 };
 
     #[inline(always)]
-    pub(in crate::thread::current) fn get() -> *const Heap {
+    pub(in crate::thread::current) fn get() -> *const Front {
         // SAFETY: the only thread reads it.
         unsafe { VARIABLES.heap }
     }
@@ -247,7 +247,7 @@ mod declared {
 ))]
 mod declared {
     extern crate std;
-    use super::{Heap, PLACEHOLDER, Variables};
+    use super::{Front, PLACEHOLDER, Variables};
     use std::cell::UnsafeCell;
 
     std::thread_local! {
@@ -256,7 +256,7 @@ mod declared {
     }
 
     #[inline(always)]
-    pub(in crate::thread::current) fn get() -> *const Heap {
+    pub(in crate::thread::current) fn get() -> *const Front {
         // SAFETY: the place is this thread's own.
         unsafe { (*place()).heap }
     }

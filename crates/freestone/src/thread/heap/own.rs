@@ -4,17 +4,17 @@
 #![allow(unsafe_code)]
 //!
 //! ```text
-//!  Current   this thread's heap, or a placeholder: what the hot paths need
+//!  Current   the front of this thread's heap, or a placeholder: what the hot paths need
 //!  Own       a heap that is alive and this thread's: everything
 //! ```
 //!
-//! Both are copies of a reference and cost nothing else. They are not `Send`: a proof stays with its thread.
+//! Both are copies of a pointer and cost nothing else. They are not `Send`: a proof stays with its thread.
 //!
 //! # Safety
 //! The code that makes a proof ensures that it holds as long as a copy of it is used: `current` for the thread's own pointer, `life` for a new heap,
 //! `gated` for a gate. The functions that take a proof need no other condition. A heap is `Sync` because without a proof only atomics can be reached.
 
-use super::ThreadHeap;
+use super::{HeapFront, ThreadHeap};
 use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
@@ -34,12 +34,15 @@ use crate::thread::spans_ahead::SpansAhead;
 use crate::thread::ticks::Ticks;
 use crate::thread::watched::seat::WatchedHeap;
 use core::marker::PhantomData;
+use core::ptr;
 use freestone_base::sync::Ordering;
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
 // SAFETY: what a shared reference offers are atomics, and fields that are written under the registry's lock.
 unsafe impl<O: Os> Sync for ThreadHeap<O> {}
+// SAFETY: as above; a placeholder is never written to, but for the number of one that one thread alone has.
+unsafe impl<O: Os> Sync for HeapFront<O> {}
 // SAFETY: a heap changes threads with its gate, and between two lives of its record; both order what the threads do.
 unsafe impl<O: Os> Send for ThreadHeap<O> {}
 
@@ -59,16 +62,16 @@ impl<O: Os + 'static> ThreadHeap<O> {
     ) {
         match watched {
             Some(random) => {
-                self.bins.begin(View::EMPTY, Generation::NONE, keys.of_bins);
+                self.front.bins.begin(View::EMPTY, Generation::NONE, keys.of_bins);
                 // SAFETY: it outlives this heap (this function's contract).
-                self.watched.begin(view, generation, unsafe { &*shared }, random);
+                self.front.watched.begin(view, generation, unsafe { &*shared }, random);
             }
             None => {
-                self.bins.begin(view, generation, keys.of_bins);
-                self.watched.leave();
+                self.front.bins.begin(view, generation, keys.of_bins);
+                self.front.watched.leave();
             }
         }
-        self.shared.set(shared);
+        self.front.shared.set(shared);
         self.generation.store(generation.number(), Ordering::Relaxed);
         self.change_thread();
         self.profile.begin();
@@ -80,16 +83,17 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[inline]
     pub(crate) fn shared(&self) -> Option<&Shared<O>> {
         // SAFETY: null, or set at a creation to a `Shared` that outlives all heaps created with it (the contract of `begin`).
-        unsafe { self.shared.get().as_ref() }
+        unsafe { self.front.shared.get().as_ref() }
     }
 
-    /// This thread's heap, or a placeholder, for the hot paths.
+    /// This thread's heap, for the hot paths.
     ///
     /// # Safety
-    /// - The heap is a placeholder, or it is alive and the calling thread's, as long as the returned value is used.
+    /// - The heap is alive and the calling thread's, as long as the returned value is used.
     #[inline(always)]
     pub(crate) unsafe fn as_current(&self) -> Current<'_, O> {
-        Current { heap: self, not_send: PhantomData }
+        // SAFETY: this function's contract.
+        unsafe { Current::at(ptr::from_ref(self).cast()) }
     }
 
     /// The proof that this heap is the calling thread's.
@@ -100,7 +104,7 @@ impl<O: Os + 'static> ThreadHeap<O> {
     #[inline]
     #[must_use]
     pub(crate) unsafe fn as_own<'a>(&'a self, holdings: Option<&'a Holdings>) -> Own<'a, O> {
-        debug_assert!(!self.is_placeholder());
+        debug_assert!(!self.front.is_placeholder());
         Own { heap: self, holdings, not_send: PhantomData }
     }
 }
@@ -108,8 +112,8 @@ impl<O: Os + 'static> ThreadHeap<O> {
 /// This thread's heap, or a placeholder.
 #[derive(Debug)]
 pub(crate) struct Current<'a, O: Os + 'static> {
-    heap: &'a ThreadHeap<O>,
-    not_send: PhantomData<*const u8>,
+    front: *const HeapFront<O>,
+    heap: PhantomData<&'a ThreadHeap<O>>,
 }
 
 impl<O: Os + 'static> Clone for Current<'_, O> {
@@ -121,11 +125,27 @@ impl<O: Os + 'static> Clone for Current<'_, O> {
 impl<O: Os + 'static> Copy for Current<'_, O> {}
 
 impl<'a, O: Os + 'static> Current<'a, O> {
+    /// This thread's heap, or a placeholder.
+    ///
+    /// # Safety
+    /// - `front` is a placeholder; or it was made from a pointer to a heap, which is alive and the calling thread's. Both as long as the returned value or a
+    ///   copy of it is used.
+    #[inline(always)]
+    pub(crate) unsafe fn at(front: *const HeapFront<O>) -> Self {
+        Self { front, heap: PhantomData }
+    }
+
+    #[inline(always)]
+    fn front(self) -> &'a HeapFront<O> {
+        // SAFETY: a placeholder or a heap's first part, which stays (the contract of `at`).
+        unsafe { &*self.front }
+    }
+
     /// Takes a block out of a bin; null if the bin is empty. `class` is below `N_CLASSES`.
     #[inline(always)]
     #[must_use]
     pub(crate) fn pop(self, class: usize) -> *mut u8 {
-        self.heap.bins.pop(class)
+        self.front().bins.pop(class)
     }
 
     /// Puts a freed block into its bin, whoever owns it, if there is room.
@@ -134,7 +154,7 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// The block, if there is none.
     #[inline(always)]
     pub(crate) fn try_push(self, block: FreeBlock) -> Result<(), FreeBlock> {
-        self.heap.bins.try_push(block)
+        self.front().bins.try_push(block)
     }
 
     /// The class of the block at `address`, and the heap, if the block's span is this heap's.
@@ -148,13 +168,13 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     #[inline(always)]
     pub(crate) fn untagged_entry(self, address: usize) -> Option<(Own<'a, O>, Untagged)> {
         let (own, entry) = self.entry_of_block(address)?;
-        Some((own, entry.untagged(self.heap.bins.lookup().tag())))
+        Some((own, entry.untagged(self.front().bins.lookup().tag())))
     }
 
     /// The entry of the page that a block at `address` would be in, as far as the heap's view reaches, and the heap.
     #[inline(always)]
     pub(crate) fn entry_of_block(self, address: usize) -> Option<(Own<'a, O>, Entry)> {
-        let entry = self.heap.bins.lookup().view().entry_of_block(address)?;
+        let entry = self.front().bins.lookup().view().entry_of_block(address)?;
         // SAFETY: no address is in a placeholder's view, so this heap is none.
         Some((unsafe { self.assume_own() }, entry))
     }
@@ -162,47 +182,47 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// Whether the heap is a placeholder.
     #[inline(always)]
     pub(crate) fn is_placeholder(self) -> bool {
-        self.heap.is_placeholder()
+        self.front().is_placeholder()
     }
 
     /// Whether the heap is neither a placeholder nor watched.
     #[inline(always)]
     pub(crate) fn is_plain(self) -> bool {
-        self.heap.bins.lookup().view().reach() != 0
+        self.front().bins.lookup().view().reach() != 0
     }
 
     /// The class of the small block at `address`, whoever owns its span, as far as the heap's view reaches. Of an explicit heap's block, which may
     /// have a trailer, nothing is said.
     #[inline(always)]
     pub(crate) fn small_class(self, address: usize) -> Option<usize> {
-        let entry = self.heap.bins.lookup().view().entry(address)?;
+        let entry = self.front().bins.lookup().view().entry(address)?;
         if entry.generation().is_explicit() { None } else { entry.class() }
     }
 
     /// The heap's number, which findings name; 0 of a placeholder.
     #[inline]
     pub(crate) fn number(self) -> u32 {
-        self.heap.number()
+        self.front().number()
     }
 
     /// The heap, unless it is a placeholder.
     #[inline]
     pub(crate) fn own(self) -> Option<Own<'a, O>> {
         // SAFETY: this was just checked.
-        (!self.heap.is_placeholder()).then(|| unsafe { self.assume_own() })
+        (!self.front().is_placeholder()).then(|| unsafe { self.assume_own() })
     }
 
     /// The heap, if the heap profile has chosen the first block of a bin, or the link to that is damaged.
     #[inline(always)]
     pub(crate) fn with_chosen(self, class: usize) -> Option<Own<'a, O>> {
         // The bins of a placeholder are empty.
-        if self.heap.bins.seems_first_chosen(class) { self.own() } else { None }
+        if self.front().bins.seems_first_chosen(class) { self.own() } else { None }
     }
 
     /// The heap, what it has because it is watched, and which blocks are its own; `None` of a heap that is not watched.
     #[inline(always)]
     pub(crate) fn watched(self) -> Option<(Own<'a, O>, &'a WatchedHeap, &'a Lookup)> {
-        let (watch, lookup) = self.heap.watched.get_with_lookup()?;
+        let (watch, lookup) = self.front().watched.get_with_lookup()?;
         // SAFETY: only a heap that was created is watched, so this one is no placeholder.
         Some((unsafe { self.assume_own() }, watch, lookup))
     }
@@ -210,7 +230,7 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// As [`Current::watched`]; `None` also of a heap that clears freed blocks.
     #[inline(always)]
     pub(crate) fn watched_and_filling(self) -> Option<(Own<'a, O>, &'a WatchedHeap, &'a Lookup)> {
-        let (watch, lookup) = self.heap.watched.filling()?;
+        let (watch, lookup) = self.front().watched.filling()?;
         // SAFETY: only a heap that was created is watched, so this one is no placeholder.
         Some((unsafe { self.assume_own() }, watch, lookup))
     }
@@ -218,7 +238,7 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// Its view of the address range, and its large-run cache.
     #[inline(always)]
     pub(crate) fn view_and_cache(self) -> (View, &'a LargeRunCache) {
-        (self.heap.bins.lookup().view(), &self.heap.cache)
+        (self.front().bins.lookup().view(), &self.front().cache)
     }
 
     /// The heap.
@@ -227,7 +247,8 @@ impl<'a, O: Os + 'static> Current<'a, O> {
     /// - It is no placeholder.
     #[inline(always)]
     pub(crate) unsafe fn assume_own(self) -> Own<'a, O> {
-        Own { heap: self.heap, holdings: None, not_send: PhantomData }
+        // SAFETY: it is no placeholder (this function's contract), so the pointer was made from one to a heap, whose first field the front is.
+        Own { heap: unsafe { &*self.front.cast() }, holdings: None, not_send: PhantomData }
     }
 }
 
@@ -259,7 +280,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     #[inline]
     pub(crate) fn shared(self) -> &'a Shared<O> {
         // SAFETY: set at the heap's creation to a `Shared` that outlives all heaps created with it (the contract of `begin`).
-        unsafe { &*self.heap.shared.get() }
+        unsafe { &*self.heap.front.shared.get() }
     }
 
     /// Where things are in the address range.
@@ -288,19 +309,19 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// Its bins.
     #[inline(always)]
     pub(crate) fn bins(self) -> &'a Bins {
-        &self.heap.bins
+        &self.heap.front.bins
     }
 
     /// What tells which blocks are its own.
     #[inline(always)]
     pub(crate) fn lookup(self) -> &'a Lookup {
-        self.heap.watched.lookup().unwrap_or(self.heap.bins.lookup())
+        self.heap.front.watched.lookup().unwrap_or(self.heap.front.bins.lookup())
     }
 
     /// What it has if it is watched.
     #[inline]
     pub(crate) fn watch(self) -> Option<&'a WatchedHeap> {
-        self.heap.watched.get()
+        self.heap.front.watched.get()
     }
 
     /// The spans that it owns.
@@ -318,7 +339,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// Its large-run cache.
     #[inline]
     pub(crate) fn cache(self) -> &'a LargeRunCache {
-        &self.heap.cache
+        &self.heap.front.cache
     }
 
     /// When a burst ends.
@@ -392,6 +413,6 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     #[cold]
     #[inline(never)]
     pub(crate) fn report(self, what: Misuse, address: usize) {
-        misuse(self.shared().settings(), what, address, self.heap.number.get());
+        misuse(self.shared().settings(), what, address, self.heap.front.number.get());
     }
 }

@@ -16,6 +16,7 @@ pub(crate) struct BlockInbox(Inbox);
 
 impl BlockInbox {
     /// An empty, open inbox.
+    #[cfg(test)]
     pub(crate) const fn new() -> Self {
         Self(Inbox::new())
     }
