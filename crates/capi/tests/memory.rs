@@ -97,6 +97,12 @@ fn threads_that_sleep_after_a_burst_keep_little_of_it() {
 }
 
 #[test]
+fn a_program_that_purges_keeps_the_os_pages_with_a_live_block_and_no_others() {
+    run("purged", &[]);
+    run("purged", &[("FREESTONE_HARDEN", "checks")]);
+}
+
+#[test]
 fn a_block_that_moves_leaves_no_memory_behind_that_does_not_count() {
     run("moved", &[("FREESTONE_PURGE", "free")]);
     run("moved", &[]);

@@ -37,6 +37,9 @@ use freestone_os::{Futex, Os};
 /// Rank of the locks of the classes.
 pub(crate) const RANK: u8 = 20;
 
+/// After so many bytes the lock of a class is released, for others to take: giving them back takes a few milliseconds.
+const RELEASED_AT_ONCE: i64 = 16 << 20;
+
 /// Rank of the lock of orphaned heaps.
 pub(crate) const ORPHAN_RANK: u8 = 18;
 
@@ -167,6 +170,7 @@ impl CentralLists {
         if !is_empty
             && usage.exceeds_bound_in_spans(&pages.settings, false)
             && os_pages::has_emptied_a_page(&span, index, pages.os().os_page_bytes())
+            && pages.beyond_what_was_in_vain(usage) > 0
         {
             let mut stretches = EmptyStretches::new();
             usage.add_free_in_spans(-i64::from(release_os_pages(pages, &span, &mut stretches)) * block_bytes);
@@ -196,6 +200,47 @@ impl CentralLists {
             }
             (false, false) => {}
         }
+    }
+
+    /// Gives back OS pages in which no block is out: about so many bytes, of spans that are mostly free; or all.
+    #[cold]
+    pub(crate) fn release_os_pages<O: Os>(&self, pages: &PageHeap<O>, usage: &Usage, bytes: Option<i64>) {
+        let mut left = bytes.unwrap_or(i64::MAX);
+        for class in 0..N_CLASSES {
+            let has_some = || self.n_available[class].load(Ordering::Relaxed) > 0;
+            while left > 0 && has_some() {
+                let most = left.min(RELEASED_AT_ONCE);
+                let released = self.release_some(pages, usage, class, (most, bytes.is_none()));
+                left -= released;
+                if released < most {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// As [`CentralLists::release_os_pages`], of one class, and no more than `most` bytes but for those of a span. Returns how many bytes of blocks that were.
+    fn release_some<O: Os>(
+        &self,
+        pages: &PageHeap<O>,
+        usage: &Usage,
+        class: usize,
+        (most, of_all): (i64, bool),
+    ) -> i64 {
+        let mut stretches = EmptyStretches::new();
+        let mut released = 0;
+        let lists = self.classes[class].lock();
+        for (page, span) in lists.available.iter(pages.layout()) {
+            if released < most && (of_all || os_pages::is_mostly_free(span)) {
+                // SAFETY: the span is in a list, and the lock of its class is held. To give OS pages back does not change the list.
+                let span = unsafe { OwnedSpan::at(pages.layout(), page) };
+                released += i64::from(release_os_pages(pages, &span, &mut stretches)) * block_bytes(class) as i64;
+            }
+        }
+        usage.add_free_in_spans(-released);
+        pages.purge_inside(&mut stretches);
+        drop(lists);
+        released
     }
 
     /// Keeps orphaned blocks of `class`, whose spans are not to be touched. All that are kept are marked as in a bin and linked with the same `key`.

@@ -65,6 +65,21 @@ impl<O: Os> Shared<O> {
         }
     }
 
+    /// Bytes free inside spans that have to go back, because more is free there than the dirty bound allows, or than half of that if it `was_more` than all; 0 or
+    /// less if there are none. What may stay whatever the bound stays.
+    pub(crate) fn excess_in_spans(&self, was_more: bool) -> i64 {
+        let is_over = self.usage.exceeds_bound_in_spans(self.settings(), was_more);
+        if is_over { self.pages.beyond_what_was_in_vain(&self.usage) } else { 0 }
+    }
+
+    /// Gives back OS pages inside spans without an owner, as far as they have to go back.
+    pub(crate) fn release_in_spans(&self) {
+        let excess_bytes = self.excess_in_spans(false);
+        if excess_bytes > 0 {
+            self.central.release_os_pages(&self.pages, &self.usage, Some(excess_bytes));
+        }
+    }
+
     /// The options.
     #[inline]
     #[must_use]

@@ -97,6 +97,12 @@ impl Usage {
         }
     }
 
+    /// The sum of live bytes.
+    #[cfg(test)]
+    pub(crate) fn live_bytes(&self) -> i64 {
+        self.live_bytes.load(Ordering::Relaxed)
+    }
+
     /// The most bytes that were live at once, as far as the threads had published, or statistics had seen.
     #[must_use]
     pub(crate) fn peak_live_bytes(&self) -> u64 {

@@ -377,6 +377,47 @@ static void kept(void) {
     EXPECT(pthread_join(thread, NULL) == 0);
 }
 
+enum { N_SCATTERED = 40000, SCATTERED_BYTES = 1000 };
+static char *scattered_blocks[N_SCATTERED];
+
+static void *allocate_scattered(void *unused) {
+    for (int i = 0; i < N_SCATTERED; i++) {
+        scattered_blocks[i] = malloc(SCATTERED_BYTES);
+        EXPECT(scattered_blocks[i]);
+        memset(scattered_blocks[i], 1, SCATTERED_BYTES);
+    }
+    return unused;
+}
+
+/* After a purge a block that stays keeps its OS pages, mostly one, and no others; also if its thread has ended. */
+static void purged(void) {
+    for (int in_thread = 0; in_thread < 2; in_thread++) {
+        long before = resident_kib();
+        if (in_thread) {
+            pthread_t thread;
+            EXPECT(pthread_create(&thread, NULL, allocate_scattered, NULL) == 0 && pthread_join(thread, NULL) == 0);
+        } else {
+            allocate_scattered(NULL);
+        }
+        for (int i = 0; i < N_SCATTERED; i++) {
+            if (i % 16) {
+                free(HIDE(scattered_blocks[i]));
+            }
+        }
+        EXPECT(freestone_purge() > 0);
+        long stays = resident_kib() - before, expected = N_SCATTERED / 16 * 4;
+        if (stays > expected + expected / 4 + 2048) {
+            fprintf(stderr, "in a thread: %d: %ld KiB stay, not %ld\n", in_thread, stays, expected);
+            abort();
+        }
+        for (int i = 0; i < N_SCATTERED; i += 16) {
+            EXPECT(scattered_blocks[i][0] == 1 && scattered_blocks[i][SCATTERED_BYTES - 1] == 1);
+            free(HIDE(scattered_blocks[i]));
+        }
+        EXPECT(freestone_purge() > 0);
+    }
+}
+
 /* A block that moves although the program has made several mappings of it leaves no memory behind that does not count. */
 static void moved(void) {
     size_t mib = 1 << 20, bytes = 16 * mib;
@@ -416,6 +457,8 @@ int main(int n, char **arguments) {
         kept();
     } else if (!strcmp(part, "sleepers")) {
         sleepers();
+    } else if (!strcmp(part, "purged")) {
+        purged();
     } else if (!strcmp(part, "moved")) {
         moved();
     } else {

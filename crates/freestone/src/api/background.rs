@@ -223,6 +223,7 @@ impl BackgroundThread {
             threads.end_spare(shared, Which::Expired);
             let is_ending = || self.state.load(Ordering::Relaxed) == ENDING;
             let wait = threads.purge_inboxes(shared, Which::Expired, &is_ending);
+            shared.release_in_spans();
             let may_expire = pages.purge_due_now() || threads.n_spare() > 0 || wait;
             // Who has woken it may do so again soon: so it stays awake for a decay time.
             let is_due = |decay_ms: &u32| may_expire || now_ms.saturating_sub(awake_since_ms) < u64::from(*decay_ms);

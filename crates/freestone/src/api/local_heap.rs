@@ -19,7 +19,7 @@ use crate::api::process::{self, PROCESS};
 use crate::thread::gated::GatedHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::life::succession::Which;
-use crate::thread::{current, recorded, upkeep};
+use crate::thread::{current, recorded, returns, upkeep};
 use core::ptr;
 use freestone_base::sync::Ordering;
 use freestone_os::System;
@@ -43,22 +43,25 @@ pub(super) fn with_heap<R>(f: impl FnOnce(Own<'_, System>) -> R) -> Option<R> {
 }
 
 /// Flushes this thread's caches, ends spare heaps, and gives all dirty memory back to the operating system, and that of blocks that wait for other threads in those
-/// inboxes that `which` says. Returns the bytes given back.
+/// inboxes that `which` says; if it says all, also the OS pages inside spans of this thread, and of no thread, in which no block is out. Returns the bytes
+/// given back.
 pub(super) fn purge(which: Which) -> usize {
+    let (shared, threads) = (&PROCESS.shared, &PROCESS.threads);
+    let before = shared.pages.purged_bytes();
     let flushed = with_heap(|own| {
         // Another thread may have kept them, which can have no heap.
         PROCESS.freed_early.free_all(own);
         upkeep::flush_all(own);
+        if which == Which::All {
+            returns::release_all(own);
+        }
     });
     if flushed.is_none() {
         return 0;
     }
     // Not with the fallback heap's gate held: a fork takes the registry's lock first.
-    PROCESS.threads.end_spare(&PROCESS.shared, which);
-    let before = PROCESS.shared.pages.purged_bytes();
-    PROCESS.threads.purge_inboxes(&PROCESS.shared, which, &|| false);
-    let from_inboxes = (PROCESS.shared.pages.purged_bytes() - before) as usize;
-    from_inboxes + PROCESS.shared.pages.purge()
+    threads.purge(shared, which);
+    (shared.pages.purged_bytes() - before) as usize
 }
 
 /// The heap of threads that cannot have their own, created when first needed; `None` when memory runs out.

@@ -21,6 +21,7 @@ use crate::page::state::State;
 use crate::span::Kind;
 use crate::span::blocks;
 use crate::span::os_pages::EmptyStretches;
+use crate::usage::Usage;
 use core::slice;
 use freestone_base::units::Pages;
 use freestone_os::{Errno, MemoryRange, NotMoved, Os, Prefault};
@@ -152,6 +153,16 @@ impl<O: Os> PageHeap<O> {
         }
         // SAFETY: The runs were dirty, hence mapped and free, and were taken out for this thread to purge.
         unsafe { self.purge_ranges(ranges.get(..n).unwrap_or_default(), how) }
+    }
+
+    /// Bytes free inside spans beyond those that may stay there because as many went back in vain; 0 or less if there are none. Counts what was faulted in again
+    /// since the last call.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn beyond_what_was_in_vain(&self, usage: &Usage) -> i64 {
+        let decay_ms = self.settings.decay_ms().unwrap_or(u32::MAX);
+        let allowed = usage.in_vain().allowed_bytes(self.uncarved.bytes(), self.os.now_ms() as u32, decay_ms);
+        usage.free_in_spans() - allowed as i64
     }
 
     /// Gives memory inside small spans of the caller's back, and forgets what was collected for that.

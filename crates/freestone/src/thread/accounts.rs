@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  free bytes inside its spans      published with every flush
-//!  live bytes of a class            when a span of the class comes or goes, and at the heap's end
+//!  live bytes of a class            when a bin is refilled or flushed and they have changed by 256 KiB, when a span of the class comes or goes, and at the
+//!                                   heap's end; those of all classes after a hundred handovers of others' blocks
 //!  live bytes of large blocks       when the page heap is needed, or when more would be live than was published
 //! ```
 //!
@@ -14,6 +15,9 @@ use crate::usage::Usage;
 use core::cell::Cell;
 use freestone_base::count;
 use freestone_base::sync::{AtomicU64, Ordering};
+
+/// A change of the live bytes of a class that is worth an atomic operation.
+const MUCH_BYTES: i64 = 256 << 10;
 
 /// See the module header. Zero is right for a heap that has counted nothing.
 #[derive(Debug)]
@@ -68,6 +72,14 @@ impl Accounts {
         if live != before {
             usage.publish_live((live - before) * block_bytes(class) as i64);
         }
+    }
+
+    /// Whether the sum of live bytes would change much if `live` blocks of a class were published.
+    #[inline(always)]
+    pub(crate) fn has_changed_much(&self, class: usize, live: i64) -> bool {
+        let change_bytes = (live - self.published_live[class].get()) * block_bytes(class) as i64;
+        // One comparison for both directions.
+        (change_bytes + MUCH_BYTES) as u64 > 2 * MUCH_BYTES as u64
     }
 
     /// Counts bytes of large blocks that were handed out (or, negative, freed) without the page heap. Returns whether the sum counts less than is

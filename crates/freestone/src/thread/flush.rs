@@ -57,6 +57,7 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     let capacity = shared_capacity(own, class, whole);
     let allowed = i64::from(capacity::allowed(capacity, flushed, block_bytes(class)));
     let (len, live) = (bins.len_with_aside(class), bins.live(class));
+    own.publish_if_much(class, live);
     let was_last = burst.was_last(class, live);
     if was_last || len >= allowed {
         let keep = if was_last { 0 } else { capacity::kept(capacity, flushed, allowed) };
@@ -162,8 +163,8 @@ fn send_all_but<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
             }
         }
     }
-    returns::turn_to(own, PageIndex::NONE);
     own.bins().count_moved(class, i64::from(chain.n_left()) - i64::from(n));
+    returns::turn_to(own, PageIndex::NONE);
 }
 
 /// Sends the first block of a chain, which has another owner.

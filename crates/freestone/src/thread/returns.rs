@@ -4,6 +4,7 @@
 //! gives back the OS pages in which no block is out (`span_purge` says when). An invalid free of a small block is detected here: its
 //! span refuses the block, and the free is reported.
 
+use crate::central;
 use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
 use crate::span::blocks::{Home, Refused};
@@ -135,32 +136,34 @@ pub(crate) fn release_waiting<O: Os>(own: Own<'_, O>) {
 
 /// Publishes what became free inside this heap's spans, and checks whether it exceeds the bound.
 fn publish_free<O: Os>(own: Own<'_, O>) {
-    let shared = own.shared();
-    own.accounts().publish_free(&shared.usage);
-    let is_over = shared.usage.exceeds_bound_in_spans(shared.settings(), own.purge().is_on())
-        && shared.usage.free_in_spans() > allowed_bytes(own);
-    if own.purge().set_over_bound(is_over) {
+    own.accounts().publish_free(&own.shared().usage);
+    if own.purge().set_over_bound(own.shared().excess_in_spans(own.purge().is_on()) > 0) {
         sweep(own);
     }
 }
 
-/// Bytes that may stay free inside spans, whatever the bound, because as much went back in vain. Counts what was faulted in again since the last call.
-#[cold]
-#[inline(never)]
-fn allowed_bytes<O: Os>(own: Own<'_, O>) -> i64 {
-    let shared = own.shared();
-    let decay_ms = shared.settings().decay_ms().unwrap_or(u32::MAX);
-    shared.usage.in_vain().allowed_bytes(shared.pages.uncarved.bytes(), own.now_ms(), decay_ms) as i64
-}
-
-/// Purges the OS pages of spans that were emptied while the bound was not passed; at most once in a decay time.
+/// Purges the OS pages of spans that were emptied while the bound was not passed; at most once in a decay time. Those of spans without an owner, too, if it is
+/// passed.
 #[cold]
 pub(crate) fn sweep<O: Os>(own: Own<'_, O>) {
-    let Some(decay_ms) = own.shared().settings().decay_ms() else { return };
+    let shared = own.shared();
+    let Some(decay_ms) = shared.settings().decay_ms() else { return };
     if own.purge().begin_sweep(own.now_ms(), decay_ms) {
         own.spans().for_each_mostly_free(own.layout(), |page| wait(own, page));
         release_waiting(own);
+        shared.release_in_spans();
     }
+}
+
+/// Purges all OS pages of this heap's spans in which no block is out.
+#[cold]
+pub(crate) fn release_all<O: Os>(own: Own<'_, O>) {
+    let mut stretches = EmptyStretches::new();
+    own.spans().for_each_with_free_blocks(own.layout(), |span| {
+        let n = central::release_os_pages(&own.shared().pages, &span, &mut stretches);
+        own.accounts().add_free(span.class.get() as usize, -i64::from(n));
+    });
+    own.shared().pages.purge_inside(&mut stretches);
 }
 
 #[cfg(test)]

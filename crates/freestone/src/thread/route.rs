@@ -53,13 +53,14 @@ pub(crate) fn buffer_uncounted<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeB
 fn hand_over<O: Os>(own: Own<'_, O>, slot: &Slot) {
     let before = own.heap().n_handovers();
     route_all(own, own.remote().hand_over(slot, reports_wrong(own)));
-    wake_now_and_then(own, before, WAKING_HANDOVERS);
+    tell_now_and_then(own, before, WAKING_HANDOVERS);
 }
 
-/// Wakes the background thread if another `every` handovers are full since there were `before`.
+/// If another `every` handovers are full since there were `before`, publishes what the thread has freed, and wakes the background thread.
 #[inline(always)]
-fn wake_now_and_then<O: Os>(own: Own<'_, O>, before: u64, every: u64) {
+fn tell_now_and_then<O: Os>(own: Own<'_, O>, before: u64, every: u64) {
     if own.heap().n_handovers() / every != before / every {
+        own.publish_all_live();
         own.shared().pages.wake_for_work();
     }
 }
@@ -77,7 +78,7 @@ fn send_first<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) 
         }
         _ => route(own, block),
     }
-    wake_now_and_then(own, before, if is_buffered { WAKING_HANDOVERS } else { WAKING_BLOCKS });
+    tell_now_and_then(own, before, if is_buffered { WAKING_HANDOVERS } else { WAKING_BLOCKS });
 }
 
 /// [`report_wrong`] for this heap: of one type, so that what calls it is compiled once.

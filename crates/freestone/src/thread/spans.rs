@@ -389,6 +389,13 @@ impl OwnedSpans {
         (n_out, n_free)
     }
 
+    /// Calls `visit` with each span that has free blocks, or some that are not carved. It may give OS pages back.
+    pub(crate) fn for_each_with_free_blocks<'a>(&self, layout: &'a Layout, mut visit: impl FnMut(OwnedSpan<'a>)) {
+        let spans = self.classes.iter().flat_map(|class| class.with_free_blocks(layout));
+        // SAFETY: the spans are this heap's.
+        spans.for_each(|(page, _)| visit(unsafe { OwnedSpan::at(layout, page) }));
+    }
+
     /// Calls `visit` with the first page of each span that is mostly free.
     pub(crate) fn for_each_mostly_free(&self, layout: &Layout, mut visit: impl FnMut(PageIndex)) {
         let spans = self.classes.iter().flat_map(|class| class.with_free_blocks(layout));

@@ -7,7 +7,8 @@
 use crate::page::PageStats;
 use crate::testing::{World, fill, is_filled};
 use crate::thread::heap::own::Own;
-use crate::thread::upkeep;
+use crate::thread::life::succession::Which;
+use crate::thread::{returns, upkeep};
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::fake::Fake;
 use std::vec::Vec;
@@ -108,8 +109,11 @@ impl<'w> Play<'w> {
     }
 
     pub(super) fn purge(&self) {
-        self.heaps.iter().for_each(|heap| upkeep::flush_all(*heap));
-        self.world.shared.pages.purge();
+        for heap in &self.heaps {
+            upkeep::flush_all(*heap);
+            returns::release_all(*heap);
+        }
+        self.world.threads.purge(&self.world.shared, Which::All);
     }
 
     pub(super) fn check(&self) {

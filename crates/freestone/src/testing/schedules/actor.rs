@@ -9,7 +9,7 @@ use crate::size_class::class_of_aligned;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::life::succession::Which;
-use crate::thread::{route, upkeep};
+use crate::thread::{returns, route, upkeep};
 use freestone_base::lock::Forker;
 use freestone_base::sync::{scheduled, spin_hint};
 use freestone_os::fake::Fake;
@@ -101,9 +101,8 @@ impl Actor<'_> {
             Step::HandOver => route::send_all(self.heap),
             Step::Purge => {
                 upkeep::flush_all(self.heap);
-                self.stage.world.threads.end_spare(&self.stage.world.shared, Which::All);
-                self.stage.world.threads.purge_inboxes(&self.stage.world.shared, Which::All, &|| false);
-                self.stage.world.shared.pages.purge();
+                returns::release_all(self.heap);
+                self.stage.world.threads.purge(&self.stage.world.shared, Which::All);
             }
             Step::PassTime => {
                 self.stage.world.os().advance_ms([1, 1, 5, 20, 2000][self.random.below(5)]);
@@ -111,6 +110,7 @@ impl Actor<'_> {
                     self.stage.world.threads.end_spare(&self.stage.world.shared, Which::Expired);
                     let is_ending = || self.stage.n_here() == 1;
                     self.stage.world.threads.purge_inboxes(&self.stage.world.shared, Which::Expired, &is_ending);
+                    self.stage.world.shared.release_in_spans();
                     self.stage.world.shared.pages.purge_due_now();
                 }
             }

@@ -1,5 +1,9 @@
 use super::*;
 use crate::config::{Settings, key};
+use crate::testing::{World, free};
+use crate::thread::heap::own::Own;
+use freestone_os::fake::Fake;
+use std::vec::Vec;
 
 const CLASS: usize = 3;
 
@@ -52,4 +56,83 @@ fn what_was_counted_is_published_with_the_next_change() {
     let _ = accounts.add_large(-(1 << 20));
     accounts.publish_large(1 << 20, &usage);
     assert_eq!(usage.peak_live_bytes(), 1 << 20, "two blocks were never live at once");
+}
+
+const MIB: i64 = 1 << 20;
+
+/// Blocks of a wave, of 8 MiB together.
+const WAVE: usize = 8192;
+
+fn wave(heap: Own<'_, Fake>) -> Vec<*mut u8> {
+    (0..WAVE).map(|_| heap.allocate(1024, 1).start).collect()
+}
+
+/// Checks that the sum of live bytes is about this, and was never much more than a wave.
+fn check_sums(world: &World, live_bytes: i64, what: &str) {
+    let (sum, peak) = (world.shared.usage.live_bytes(), world.shared.usage.peak_live_bytes() as i64);
+    assert!((sum - live_bytes).abs() <= 6 * MIB, "{what}: {sum} bytes are said to be live where {live_bytes} are");
+    assert!(peak <= 15 * MIB, "{what}: at most 8 MiB were live, not {peak}");
+}
+
+/// Whoever frees what others have allocated publishes that, else the sum would rise with each wave.
+#[test]
+fn the_sum_of_live_bytes_follows_blocks_that_other_threads_free() {
+    for level in ["off", "checks"] {
+        for end in [false, true] {
+            let world = World::hardened(4096, level);
+            let (mut producer, consumer) = (world.heap(), world.heap());
+            for round in 0..12 {
+                let blocks = wave(producer);
+                check_sums(&world, 8 * MIB, level);
+                if end {
+                    world.end(producer);
+                    producer = world.heap();
+                }
+                blocks.into_iter().for_each(|block| free(consumer, block));
+                check_sums(&world, 0, &std::format!("{level}, with threads that end: {end}, round {round}"));
+            }
+            world.check().unwrap();
+        }
+    }
+}
+
+/// Whoever allocates what came back from others, without a new span, publishes that, else the sum would fall with each block.
+#[test]
+fn the_sum_of_live_bytes_follows_blocks_that_come_back_and_are_allocated_again() {
+    for level in ["off", "checks"] {
+        let world = World::hardened(4096, level);
+        let (producer, consumer) = (world.heap(), world.heap());
+        let mut blocks = wave(producer);
+        for round in 0..64 {
+            // No span becomes empty.
+            for block in blocks.iter_mut().skip(round % 8).step_by(8) {
+                free(consumer, core::mem::replace(block, core::ptr::null_mut()));
+            }
+            for block in blocks.iter_mut().skip(round % 8).step_by(8) {
+                *block = producer.allocate(1024, 1).start;
+            }
+            check_sums(&world, 8 * MIB, &std::format!("{level}, round {round}"));
+        }
+        blocks.into_iter().for_each(|block| free(consumer, block));
+        world.check().unwrap();
+    }
+}
+
+/// Whoever frees blocks of spans that stay in use publishes that, and whoever allocates them again.
+#[test]
+fn the_sum_of_live_bytes_follows_blocks_of_spans_that_neither_come_nor_go() {
+    for level in ["off", "checks"] {
+        let world = World::hardened(4096, level);
+        let heap = world.heap();
+        let mut blocks = wave(heap);
+        for _ in 0..4 {
+            blocks.iter().enumerate().filter(|(at, _)| at % 16 != 0).for_each(|(_, &block)| free(heap, block));
+            check_sums(&world, MIB / 2, level);
+            let again = |(at, block)| if at % 16 != 0 { heap.allocate(1024, 1).start } else { block };
+            blocks = blocks.into_iter().enumerate().map(again).collect();
+            check_sums(&world, 8 * MIB, level);
+        }
+        blocks.into_iter().for_each(|block| free(heap, block));
+        world.check().unwrap();
+    }
 }

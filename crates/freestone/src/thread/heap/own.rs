@@ -402,6 +402,20 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         self.accounts().publish_live(class, self.bins().live(class), &self.shared().usage);
     }
 
+    /// Publishes that the program holds `live` blocks of a class from this heap, if that has changed much since it was last published.
+    #[inline]
+    pub(crate) fn publish_if_much(self, class: usize, live: i64) {
+        if self.accounts().has_changed_much(class, live) {
+            self.publish_live(class);
+        }
+    }
+
+    /// Publishes what the program holds of each class.
+    #[cold]
+    pub(crate) fn publish_all_live(self) {
+        (0..N_CLASSES).for_each(|class| self.publish_live(class));
+    }
+
     /// Counts a call of the thread's exit hook. Returns how many there were before.
     pub(crate) fn count_exit_round(self) -> u32 {
         let round = self.heap.thread.exit_rounds.get();

@@ -6,13 +6,24 @@ use crate::shared::Shared;
 use crate::thread::idle::Look;
 use crate::thread::idle_note::Waiting;
 use crate::thread::life::succession::Which;
-use crate::thread::upkeep;
+use crate::thread::{returns, upkeep};
 use freestone_os::Os;
 
 /// Fewer bytes in blocks are not looked for in the background.
 const BYTES_LEAST: usize = 256 << 10;
 
 impl<O: Os + 'static> Threads<O> {
+    /// Ends spare heaps, and gives back the memory of blocks that wait in inboxes, those that `which` says, and all dirty memory. If it says all, also the OS pages
+    /// inside spans without an owner in which no block is out.
+    pub(crate) fn purge(&self, shared: &Shared<O>, which: Which) {
+        self.end_spare(shared, which);
+        self.purge_inboxes(shared, which, &|| false);
+        if which == Which::All {
+            shared.central.release_os_pages(&shared.pages, &shared.usage, None);
+        }
+        shared.pages.purge();
+    }
+
     /// Gives back the memory of blocks that wait in those inboxes that `which` says. Stops early when another thread forks, or `is_ending` says so. Returns whether
     /// some may wait.
     pub(crate) fn purge_inboxes(&self, shared: &Shared<O>, which: Which, is_ending: &dyn Fn() -> bool) -> bool {
@@ -54,6 +65,9 @@ impl<O: Os + 'static> Threads<O> {
             if waiting == Waiting::Long || which != Which::Expired {
                 if let Some(entered) = gated.try_enter_with(holdings) {
                     upkeep::flush_all(entered.own());
+                    if which == Which::All {
+                        returns::release_all(entered.own());
+                    }
                 }
             }
         }

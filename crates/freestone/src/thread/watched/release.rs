@@ -103,6 +103,7 @@ fn release<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, all: bool) {
                 release_small(own, watch, start, class);
             }
         }
+        own.publish_if_much(class, own.bins().live(class));
     }
     release_others(own, watch, all);
 }

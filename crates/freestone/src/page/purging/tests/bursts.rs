@@ -90,6 +90,8 @@ fn a_long_run_that_is_purged_for_its_amount_counts_once() {
 struct Waves<'a> {
     heap: Own<'a, Fake>,
     blocks: Vec<*mut u8>,
+    /// Each wave is allocated by a thread that has ended when `heap`'s thread frees it.
+    by_others: bool,
 }
 
 impl Waves<'_> {
@@ -97,7 +99,10 @@ impl Waves<'_> {
     fn wave(&mut self, world: &World) -> usize {
         purged_by(world, || {
             let missing = 48 * 1024 - self.blocks.len();
-            self.blocks.extend((0..missing).map(|_| self.heap.allocate(1024, 1).start));
+            let other = self.by_others.then(|| world.heap());
+            let heap = other.unwrap_or(self.heap);
+            self.blocks.extend((0..missing).map(|_| heap.allocate(1024, 1).start));
+            other.inspect(|&other| world.end(other));
             self.blocks.sort_unstable();
             let (stay, go): (Vec<_>, Vec<_>) = self.blocks.iter().enumerate().partition(|(at, _)| at % 16 == 0);
             go.into_iter().for_each(|(_, &block)| free(self.heap, block));
@@ -106,25 +111,66 @@ impl Waves<'_> {
     }
 }
 
-#[test]
-fn memory_inside_spans_that_repeated_bursts_need_stays_until_they_end() {
-    let world = World::hardened(4096, "off");
+/// Waves, after which little is needed. Returns how much the first of them has purged.
+fn repeat_waves(waves: &mut Waves<'_>, world: &World) -> usize {
     world.os().advance_ms(5000);
-    let mut waves = Waves { heap: world.heap(), blocks: Vec::new() };
-    let first = waves.wave(&world);
+    let first = waves.wave(world);
     assert!(first > 20 * MIB, "a single burst: {first}");
-    let next: usize = (0..6).map(|_| waves.wave(&world)).sum();
-    let later: usize = (0..6).map(|_| waves.wave(&world)).sum();
+    let next: usize = (0..6).map(|_| waves.wave(world)).sum();
+    let later: usize = (0..6).map(|_| waves.wave(world)).sum();
     assert!(next <= 4 * first && later <= first / 2, "{first}, {next}, {later}");
-    // The thread goes on with little, but more than its bins hold.
-    let in_the_end = purged_by(&world, || {
+    first
+}
+
+/// That what stayed goes back while something is done twelve times, half a decay time after each other, and not when it is done at once.
+fn goes_back(mut waves: Waves<'_>, world: &World, later: impl Fn(Own<'_, Fake>)) {
+    let first = repeat_waves(&mut waves, world);
+    let at_once = purged_by(world, || later(waves.heap));
+    assert!(at_once < 3 * MIB, "{at_once} of {first}");
+    let in_the_end = purged_by(world, || {
         for _ in 0..12 {
             world.os().advance_ms(500);
-            burst(waves.heap, 2, 512);
+            later(waves.heap);
         }
     });
     assert!(in_the_end > first - 4 * MIB, "{in_the_end} of {first} went back when the bursts had ended");
     assert!(world.shared.usage.free_in_spans() <= 17 * MIB as i64);
+    waves.blocks.iter().for_each(|&block| free(waves.heap, block));
+    world.check().unwrap();
+}
+
+/// Their thread goes on with little, but more than its bins hold.
+#[test]
+fn memory_inside_spans_that_repeated_bursts_need_stays_until_they_end() {
+    let world = World::hardened(4096, "off");
+    let waves = Waves { heap: world.heap(), blocks: Vec::new(), by_others: false };
+    goes_back(waves, &world, |heap| burst(heap, 2, 512));
+}
+
+#[test]
+fn memory_inside_spans_without_an_owner_stays_as_long_and_goes_back_with_what_threads_do() {
+    let world = World::hardened(4096, "off");
+    let waves = Waves { heap: world.heap(), blocks: Vec::new(), by_others: true };
+    goes_back(waves, &world, |heap| burst(heap, 2, 512));
+}
+
+#[test]
+fn memory_inside_spans_without_an_owner_goes_back_in_the_background() {
+    let world = World::hardened(4096, "off");
+    let waves = Waves { heap: world.heap(), blocks: Vec::new(), by_others: true };
+    goes_back(waves, &world, |_| world.shared.release_in_spans());
+}
+
+/// More than goes back while the lock of a class is held once.
+#[test]
+fn memory_inside_spans_without_an_owner_goes_back_with_one_call_that_asks_for_it() {
+    let world = World::hardened(4096, "off");
+    let mut waves = Waves { heap: world.heap(), blocks: Vec::new(), by_others: true };
+    let first = repeat_waves(&mut waves, &world);
+    let purged = purged_by(&world, || {
+        world.shared.central.release_os_pages(&world.shared.pages, &world.shared.usage, None);
+    });
+    assert!(purged > first.max(32 * MIB), "{purged}");
     waves.blocks.iter().for_each(|&block| free(waves.heap, block));
     world.check().unwrap();
 }
