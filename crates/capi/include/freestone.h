@@ -372,7 +372,7 @@ freestone_code_t freestone_stats_write(freestone_stats_format_t format, int (*wr
 
 /*
  * Gives free memory, the calling thread's caches included, back to the operating system now. Returns the bytes given back. What stays: the caches of
- * other threads; and of what waits for other threads that are idle about a sixteenth, or from harden=checks on all. Memory also goes back by itself, after
+ * other threads, and what is free inside their spans, beside blocks in use; and of what waits for other threads that are idle about a sixteenth, or from harden=checks on all. Memory also goes back by itself, after
  * the time that option `decay_ms` sets.
  */
 size_t freestone_purge(void) FREESTONE_NOTHROW;
