@@ -29,16 +29,15 @@ pub(super) const MOST: Pages = Pages(192);
 const SHARE: u32 = 4;
 
 impl<O: Os> PageHeap<O> {
-    /// Frees a span of which no block is out, as [`PageHeap::free_soon`]. Returns how many bytes of it had no memory.
-    pub(crate) fn free_span(&self, span: OwnedSpan<'_>) -> i64 {
+    /// Frees a span of which no block is out, as [`PageHeap::free_soon`].
+    pub(crate) fn free_span(&self, span: OwnedSpan<'_>) {
         debug_assert_eq!(span.n_out.get(), 0, "the program has blocks of the span");
         let uncarved = if span.fresh.get() == 0 { 0 } else { blocks::uncarved_bytes(&span, self.os.os_page_bytes()) };
         if uncarved != 0 {
-            self.uncarved.add(-uncarved);
+            self.uncarved.end_span(uncarved);
         }
         span.set_entries(Entry::NONE);
         self.free_soon(span.page(), &span, self.now());
-        uncarved
     }
 
     /// Frees a run that is nobody's any more, a span without entries in the page map or a large block whose entry is [`Entry::CACHED`]: at the latest, when the lock is next taken. Now and then purges what has expired,

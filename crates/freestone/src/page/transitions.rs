@@ -161,7 +161,7 @@ impl<O: Os> PageHeap<O> {
     #[inline(never)]
     pub(crate) fn beyond_what_was_in_vain(&self, usage: &Usage) -> i64 {
         let decay_ms = self.settings.decay_ms().unwrap_or(u32::MAX);
-        let allowed = usage.in_vain().allowed_bytes(self.uncarved.bytes(), self.os.now_ms() as u32, decay_ms);
+        let allowed = usage.in_vain().allowed_bytes(self.uncarved.bytes_and_ended(), self.os.now_ms() as u32, decay_ms);
         usage.free_in_spans() - allowed as i64
     }
 

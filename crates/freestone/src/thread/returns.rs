@@ -75,10 +75,7 @@ fn free_span<O: Os>(own: Own<'_, O>, home: &Home<'_>) {
     own.purge().forget();
     own.accounts().add_free(home.class, -i64::from(home.span.n_free.get()));
     own.publish_live(home.class);
-    let uncarved = own.spans().free_empty(&own.shared().pages, home);
-    if uncarved != 0 {
-        own.shared().usage.in_vain().end_span(uncarved);
-    }
+    own.spans().free_empty(&own.shared().pages, home);
 }
 
 /// Reports a block of the span of `class` at `page` that the span refused.

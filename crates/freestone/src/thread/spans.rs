@@ -359,8 +359,8 @@ impl OwnedSpans {
         span.listed.set(Listed::Partial);
     }
 
-    /// Gives a span of which no block is out to the page heap. Returns how many bytes of it had no memory.
-    pub(crate) fn free_empty<O: Os>(&self, pages: &PageHeap<O>, home: &Home<'_>) -> i64 {
+    /// Gives a span of which no block is out to the page heap.
+    pub(crate) fn free_empty<O: Os>(&self, pages: &PageHeap<O>, home: &Home<'_>) {
         let spans = self.of(home.class);
         if spans.current.get() == home.span.page() {
             spans.current.set(PageIndex::NONE);
@@ -370,7 +370,7 @@ impl OwnedSpans {
             home.span.listed.set(Listed::No);
         }
         // SAFETY: the span is this heap's, and no code uses `home` any more once no block of its span is out.
-        self.free_span(pages, unsafe { OwnedSpan::at(pages.layout(), home.span.page()) })
+        self.free_span(pages, unsafe { OwnedSpan::at(pages.layout(), home.span.page()) });
     }
 
     /// Frees a span that was taken off the lists, with the blocks that are out of it. Returns how many those are, and how many were free.
@@ -402,11 +402,11 @@ impl OwnedSpans {
         spans.filter(|(_, span)| is_mostly_free(span)).for_each(|(page, _)| visit(page));
     }
 
-    /// Gives a span to the page heap: no block of it is out, and it is in no list. Returns how many bytes of it had no memory.
-    fn free_span<O: Os>(&self, pages: &PageHeap<O>, span: OwnedSpan<'_>) -> i64 {
+    /// Gives a span to the page heap: no block of it is out, and it is in no list.
+    fn free_span<O: Os>(&self, pages: &PageHeap<O>, span: OwnedSpan<'_>) {
         self.n_pages.store(self.n_pages().saturating_sub(u64::from(span.n_pages().0)), Ordering::Relaxed);
         blocks::clear(&span);
-        pages.free_span(span)
+        pages.free_span(span);
     }
 
     fn count_pages(&self, n: Pages) {

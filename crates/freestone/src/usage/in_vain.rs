@@ -5,8 +5,8 @@
 //! forgotten, because it is not seen whether what stays is used. `docs/decisions/0081-memory-of-bursts-that-repeat.md` has the measurements.
 //! `page::policy::churn` does the same for whole runs of pages.
 //!
-//! What was faulted in again is told from the bytes of all spans that have no memory (`span::Uncarved`): as many as these are less than at the last flush that
-//! asked.
+//! What was faulted in again is told from the bytes of all spans that have no memory, or had none when they ended (`span::Uncarved`): as many as these are less
+//! than at the last flush that asked.
 //!
 //! All counters are relaxed, and stored without regard for other threads: none guards memory, and what is lost between two costs a few page faults.
 
@@ -20,7 +20,7 @@ const WASTED_SHARE: u64 = 2;
 pub(crate) struct InVain {
     /// Bytes that went back and were faulted in again.
     wasted: AtomicU64,
-    /// The bytes without memory when what was faulted in again was last counted, less those of spans that have ended since.
+    /// The bytes without memory, of spans that have ended, too, when what was faulted in again was last counted.
     uncarved: AtomicI64,
     /// When the present period began. A period lasts a decay time.
     period_start_ms: AtomicU32,
@@ -32,12 +32,7 @@ impl InVain {
         Self { wasted: AtomicU64::new(0), uncarved: AtomicI64::new(0), period_start_ms: AtomicU32::new(0) }
     }
 
-    /// Notes that a span ends, of which so many bytes have no memory.
-    pub(crate) fn end_span(&self, uncarved: i64) {
-        self.uncarved.store(self.uncarved.load(Ordering::Relaxed) - uncarved, Ordering::Relaxed);
-    }
-
-    /// Counts what was faulted in again: of all spans, so many bytes have no memory now. Returns the bytes that may stay free inside spans, whatever the bound.
+    /// Counts what was faulted in again: of all spans, so many bytes have no memory now, or had none when they ended. Returns the bytes that may stay free inside spans, whatever the bound.
     pub(crate) fn allowed_bytes(&self, uncarved: i64, now_ms: u32, decay_ms: u32) -> u64 {
         let (wasted, before) = (self.wasted.load(Ordering::Relaxed), self.uncarved.load(Ordering::Relaxed));
         let wasted = if now_ms.wrapping_sub(self.period_start_ms.load(Ordering::Relaxed)) < decay_ms {

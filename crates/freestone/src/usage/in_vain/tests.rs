@@ -23,17 +23,6 @@ fn half_of_what_was_faulted_in_again_may_stay() {
 }
 
 #[test]
-fn what_a_span_that_ends_had_is_not_faulted_in() {
-    let in_vain = gone();
-    in_vain.end_span(30 * MIB);
-    assert_eq!(in_vain.allowed_bytes(10 * MIB, 5020, DECAY_MS), 0);
-    // More than there was when some last went back: it had never been carved.
-    in_vain.end_span(20 * MIB);
-    assert_eq!(in_vain.allowed_bytes(0, 5030, DECAY_MS), 0);
-    assert_eq!(in_vain.allowed_bytes(-MIB, 5040, DECAY_MS), 1 << 19, "threads publish at different times");
-}
-
-#[test]
 fn in_each_decay_time_half_is_forgotten_and_what_was_faulted_in_after_one_does_not_count() {
     let in_vain = gone();
     assert_eq!(in_vain.allowed_bytes(0, 5999, DECAY_MS), 20 << 20);

@@ -174,3 +174,20 @@ fn memory_inside_spans_without_an_owner_goes_back_with_one_call_that_asks_for_it
     waves.blocks.iter().for_each(|&block| free(waves.heap, block));
     world.check().unwrap();
 }
+
+/// Whoever owns the spans: OS pages that went back and were never faulted in again did not go back in vain.
+#[test]
+fn os_pages_of_spans_that_have_ended_did_not_go_back_in_vain() {
+    for by_others in [false, true] {
+        let world = World::hardened(4096, "off");
+        world.os().advance_ms(5000);
+        let mut waves = Waves { heap: world.heap(), blocks: Vec::new(), by_others };
+        assert!(waves.wave(&world) > 20 * MIB);
+        waves.blocks.drain(..).for_each(|block| free(waves.heap, block));
+        let pages = &world.shared.pages;
+        let now_ms = pages.now().0;
+        let allowed = world.shared.usage.in_vain().allowed_bytes(pages.uncarved.bytes_and_ended(), now_ms, 1000);
+        assert!(allowed < MIB as u64, "{allowed}, with spans of others: {by_others}");
+        world.check().unwrap();
+    }
+}
