@@ -14,6 +14,7 @@ use crate::thread::upkeep;
 use crate::thread::watched::homecoming;
 use crate::thread::watched::request::{Claim, Request};
 use freestone_os::fake::Fake;
+use std::collections::VecDeque;
 use std::vec::Vec;
 
 mod choices;
@@ -426,4 +427,29 @@ fn a_link_that_was_written_to_a_block_freed_without_a_heap_is_no_overflow() {
             assert_eq!(crimes(), [], "{size}");
         }
     }
+}
+
+/// A thread that frees two blocks of another for each that it allocates, which others free, has a full quarantine all the time.
+#[test]
+fn a_thread_that_frees_more_than_it_allocates_keeps_its_quarantine() {
+    let world = World::hardened(4096, "checks");
+    let (other, heap) = (world.heap(), world.heap());
+    let blocks_of = |heap: Own<'_, Fake>| (0..500).map(|_| heap.allocate(100, 1).start).collect::<VecDeque<_>>();
+    let (mut from_other, mut from_heap) = (blocks_of(other), blocks_of(heap));
+    let mut least = usize::MAX;
+    for round in 0..20_000 {
+        for _ in 0..2 {
+            from_other.push_back(other.allocate(100, 1).start);
+            free(heap, from_other.pop_front().unwrap());
+        }
+        from_heap.push_back(heap.allocate(100, 1).start);
+        free(other, from_heap.pop_front().unwrap());
+        if round > 1000 {
+            least = least.min(heap.watch().unwrap().quarantine().iter().count());
+        }
+    }
+    assert!(least > 400, "{least} blocks were left in the quarantine");
+    from_other.into_iter().for_each(|block| free(other, block));
+    from_heap.into_iter().for_each(|block| free(heap, block));
+    world.check().unwrap();
 }
