@@ -231,7 +231,10 @@ impl CentralLists {
         let mut released = 0;
         let lists = self.classes[class].lock();
         for (page, span) in lists.available.iter(pages.layout()) {
-            if released < most && (of_all || os_pages::is_mostly_free(span)) {
+            if released >= most {
+                break;
+            }
+            if of_all || os_pages::is_mostly_free(span) {
                 // SAFETY: the span is in a list, and the lock of its class is held. To give OS pages back does not change the list.
                 let span = unsafe { OwnedSpan::at(pages.layout(), page) };
                 released += i64::from(release_os_pages(pages, &span, &mut stretches)) * block_bytes(class) as i64;

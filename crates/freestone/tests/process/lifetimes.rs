@@ -209,6 +209,8 @@ fn with_a_live_page_the_details_name_each_threads_heap_by_its_number_and_its_thr
         let numbers: Vec<_> = text.match_indices("{\"heap\":").map(|(at, _)| &text[at..at + 10]).collect();
         assert!(numbers.len() >= 2 && numbers.iter().all(|number| !number.ends_with(":0")), "{numbers:?}");
         assert!(numbers.iter().enumerate().all(|(at, number)| !numbers[..at].contains(number)), "{numbers:?}");
+        let page = std::env::temp_dir().join(format!("freestone-process-{}.live", std::process::id()));
+        std::fs::remove_file(page).expect("a page of this test");
     });
 }
 

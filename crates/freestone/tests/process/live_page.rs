@@ -136,6 +136,7 @@ fn a_forked_child_has_a_page_of_its_own_an_interval_later_where_the_path_has_its
         });
         assert_eq!(status, 0);
         newer_state(&parents, state(&parents).expect("still there").number);
+        fs::remove_file(parents).expect("a page of this test");
     });
 }
 
@@ -155,6 +156,7 @@ fn a_forked_child_leaves_its_parents_page_alone_where_both_have_one_path() {
             assert_eq!((now.process, now.number), (parent, before.number));
         });
         assert_eq!(status, 0);
+        fs::remove_file(path).expect("a page of this test");
     });
 }
 
@@ -231,5 +233,6 @@ fn the_background_thread_writes_states_while_the_program_makes_no_calls() {
         await_that(|| state(&path).is_some_and(|state| state.number > number + 2));
         // SAFETY: null is allowed.
         unsafe { door::free(std::ptr::null_mut()) };
+        fs::remove_file(path).expect("a page of this test");
     });
 }
