@@ -372,8 +372,9 @@ freestone_code_t freestone_stats_write(freestone_stats_format_t format, int (*wr
 
 /*
  * Gives free memory, the calling thread's caches included, back to the operating system now. Returns the bytes given back. What stays: the caches of
- * other threads, and what is free inside their spans, beside blocks in use; and of what waits for other threads that are idle about a sixteenth, or from harden=checks on all. Memory also goes back by itself, after
- * the time that option `decay_ms` sets.
+ * other threads, and what is free beside blocks in use of theirs; and of what waits for other threads that are idle about a sixteenth, or from
+ * harden=checks on all. What is free beside blocks in use of the calling thread goes back at most once in `decay_ms`, unless 1 MiB more has become
+ * free. Memory also goes back by itself, after the time that option `decay_ms` sets.
  */
 size_t freestone_purge(void) FREESTONE_NOTHROW;
 

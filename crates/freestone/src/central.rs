@@ -15,6 +15,8 @@
 //!
 //! Invariants: a span is in a list exactly while its owner is null, and then its page map entries say `ABANDONED`. The spans in `available`
 //! have a block to give. `n_available` counts them; read without the lock it is a hint.
+//! Long because: whatever happens to a span in a list happens here, under the lock of its class.
+//!
 //! Layer: above `page`, below `shared`. Locks: one per class, rank [`RANK`], taken before the page heap's.
 //!
 //! # Safety
@@ -58,6 +60,10 @@ struct ClassLists {
     available: SpanList,
     full: SpanList,
     orphaned: Chain,
+    /// Since all spans that are mostly free gave their OS pages back, one of these may have been emptied.
+    may_be_emptied: bool,
+    /// Since all spans gave theirs back, blocks were freed.
+    has_freed: bool,
 }
 
 // SAFETY: the lists hold page numbers, and the chain links free blocks that no thread has; both may move between threads.
@@ -91,7 +97,13 @@ impl CentralLists {
         Self {
             classes: PerClass::new(
                 [const {
-                    Lock::new(ClassLists { available: SpanList::new(), full: SpanList::new(), orphaned: Chain::EMPTY })
+                    Lock::new(ClassLists {
+                        available: SpanList::new(),
+                        full: SpanList::new(),
+                        orphaned: Chain::EMPTY,
+                        may_be_emptied: false,
+                        has_freed: false,
+                    })
                 }; N_CLASSES],
             ),
             n_available: PerClass::new([const { AtomicU32::new(0) }; N_CLASSES]),
@@ -107,7 +119,8 @@ impl CentralLists {
             return free_empty_span(pages, usage, span);
         }
         let class = span.class.get();
-        let lists = self.classes[class as usize].lock();
+        let mut lists = self.classes[class as usize].lock();
+        (lists.may_be_emptied, lists.has_freed) = (true, true);
         span.owner.store(ptr::null_mut(), Ordering::Relaxed);
         span.set_entries(Entry::small(Generation::ABANDONED, class));
         if is_full(&span) {
@@ -149,7 +162,7 @@ impl CentralLists {
         class: usize,
         block: *mut Node,
     ) -> FreeOutcome {
-        let lists = self.classes[class].lock();
+        let mut lists = self.classes[class].lock();
         // SAFETY: the span is in use, for a block of it is out, so it has a record. The lock of its class is held: without an owner it is in our
         // lists; and if it has one, only `owner` is read.
         let span = unsafe { OwnedSpan::at(pages.layout(), page) };
@@ -167,15 +180,18 @@ impl CentralLists {
         usage.add_free_in_spans(block_bytes);
         let is_empty = span.n_out.get() == 0;
         self.relist(&lists, class, &span, was_full, is_empty);
-        if !is_empty
-            && usage.exceeds_bound_in_spans(&pages.settings, false)
-            && os_pages::has_emptied_a_page(&span, index, pages.os().os_page_bytes())
-            && pages.beyond_what_was_in_vain(usage) > 0
-        {
-            let mut stretches = EmptyStretches::new();
-            usage.add_free_in_spans(-i64::from(release_os_pages(pages, &span, &mut stretches)) * block_bytes);
-            // Under the lock: afterwards another thread may carve them.
-            pages.purge_inside(&mut stretches);
+        lists.has_freed = true;
+        if !is_empty {
+            let is_over = usage.exceeds_bound_in_spans(&pages.settings, false);
+            let is_emptied = !is_over || os_pages::has_emptied_a_page(&span, index, pages.os().os_page_bytes());
+            if is_over && is_emptied && pages.beyond_what_was_in_vain(usage) > 0 {
+                let mut stretches = EmptyStretches::new();
+                usage.add_free_in_spans(-i64::from(release_os_pages(pages, &span, &mut stretches)) * block_bytes);
+                // Under the lock: afterwards another thread may carve them.
+                pages.purge_inside(&mut stretches);
+            } else {
+                lists.may_be_emptied |= is_emptied;
+            }
         }
         drop(lists);
         if is_empty {
@@ -202,10 +218,10 @@ impl CentralLists {
         }
     }
 
-    /// Gives back OS pages in which no block is out: about so many bytes, of spans that are mostly free; or all.
+    /// Gives back OS pages in which no block is out: about so many bytes, of spans that are mostly free, but no more than [`RELEASED_AT_ONCE`]; or all.
     #[cold]
     pub(crate) fn release_os_pages<O: Os>(&self, pages: &PageHeap<O>, usage: &Usage, bytes: Option<i64>) {
-        let mut left = bytes.unwrap_or(i64::MAX);
+        let mut left = bytes.map_or(i64::MAX, |bytes| bytes.min(RELEASED_AT_ONCE));
         for class in 0..N_CLASSES {
             let has_some = || self.n_available[class].load(Ordering::Relaxed) > 0;
             while left > 0 && has_some() {
@@ -215,11 +231,16 @@ impl CentralLists {
                 if released < most {
                     break;
                 }
+                if left > 0 {
+                    // Who has waited for the lock would find it taken again.
+                    Futex::wait_for(&AtomicU32::new(0), 0, Some(1));
+                }
             }
         }
     }
 
-    /// As [`CentralLists::release_os_pages`], of one class, and no more than `most` bytes but for those of a span. Returns how many bytes of blocks that were.
+    /// As [`CentralLists::release_os_pages`], of one class, and no more than `most` bytes but for those of a span. Returns how many bytes of blocks that were; 0 if
+    /// the kernel has kept some.
     fn release_some<O: Os>(
         &self,
         pages: &PageHeap<O>,
@@ -227,9 +248,12 @@ impl CentralLists {
         class: usize,
         (most, of_all): (i64, bool),
     ) -> i64 {
+        let mut lists = self.classes[class].lock();
+        if !(if of_all { lists.has_freed } else { lists.may_be_emptied }) {
+            return 0;
+        }
         let mut stretches = EmptyStretches::new();
         let mut released = 0;
-        let lists = self.classes[class].lock();
         for (page, span) in lists.available.iter(pages.layout()) {
             if released >= most {
                 break;
@@ -242,8 +266,12 @@ impl CentralLists {
         }
         usage.add_free_in_spans(-released);
         pages.purge_inside(&mut stretches);
+        if released < most || stretches.were_kept() {
+            lists.may_be_emptied = false;
+            lists.has_freed &= !of_all;
+        }
         drop(lists);
-        released
+        if stretches.were_kept() { 0 } else { released }
     }
 
     /// Keeps orphaned blocks of `class`, whose spans are not to be touched. All that are kept are marked as in a bin and linked with the same `key`.
@@ -336,6 +364,9 @@ pub(crate) fn release_os_pages<'a, O: Os>(
     stretches: &mut EmptyStretches<'a>,
 ) -> u32 {
     let os_page_bytes = pages.os().os_page_bytes();
+    if !os_pages::may_release(span, os_page_bytes) {
+        return 0;
+    }
     let before = blocks::uncarved_bytes(span, os_page_bytes);
     let released = os_pages::release_pages(span, os_page_bytes, stretches, |full| pages.purge_inside(full));
     // If the kernel keeps some of it, that takes what is uncarved in the span off, all of it.

@@ -72,7 +72,8 @@ pub struct Stats {
     pub uncarved: u64,
     /// The most pages that were in use, for metadata, or free with memory behind them at once. (Not span records, bitmaps and page map.)
     pub peak_committed: u64,
-    /// The most that `live` was seen to be. May be too low by a span per thread and size class, and by the large blocks in threads' caches.
+    /// The most that `live` was seen to be. May be off by 256 KiB, or a span if that is longer, per thread and size class, and too low by the large
+    /// blocks in threads' caches.
     pub peak_live: u64,
     /// Given back to the operating system since the start.
     pub purged: u64,

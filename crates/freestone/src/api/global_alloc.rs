@@ -44,7 +44,8 @@ pub struct Freestone;
 impl Freestone {
     /// Gives free memory back to the operating system now: what this thread has cached, all free page runs, each OS page that lies between blocks of this thread, or
     /// of threads that have ended, and the memory of blocks that wait for the threads that allocated them. What other threads have cached, and what is free
-    /// between their blocks, stays. Returns the bytes given back.
+    /// between their blocks, stays. What lies between blocks of this thread goes back at most once in `decay_ms`, unless 1 MiB more has become free. Returns the
+    /// bytes given back.
     ///
     /// Free memory goes back by itself when it has not been used for a while; call this where the program can tell earlier, such as before it
     /// waits for a long time.

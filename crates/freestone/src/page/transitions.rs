@@ -169,6 +169,9 @@ impl<O: Os> PageHeap<O> {
     pub(crate) fn purge_inside(&self, stretches: &mut EmptyStretches<'_>) {
         // SAFETY: The stretches lie in spans in use, so they are mapped; they are made of whole OS pages, and no block in them is out.
         let gone = unsafe { self.purge_ranges(stretches.ranges(), self.settings.purge()) };
+        if gone.count_ones() as usize != stretches.ranges().len() {
+            stretches.note_kept();
+        }
         for (at, range) in stretches.ranges().iter().enumerate() {
             let has_gone = gone >> at & 1 == 1;
             self.purges.count(has_gone, range.bytes);

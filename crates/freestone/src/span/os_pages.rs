@@ -32,13 +32,15 @@ pub(crate) struct EmptyStretches<'a> {
     /// The span that each of them lies in.
     spans: [Option<&'a Span>; AT_ONCE],
     len: usize,
+    /// The kernel has kept some.
+    were_kept: bool,
 }
 
 impl<'a> EmptyStretches<'a> {
     /// None.
     #[must_use]
     pub(crate) const fn new() -> Self {
-        Self { ranges: [MemoryRange::EMPTY; AT_ONCE], spans: [None; AT_ONCE], len: 0 }
+        Self { ranges: [MemoryRange::EMPTY; AT_ONCE], spans: [None; AT_ONCE], len: 0, were_kept: false }
     }
 
     /// Each of them: whole OS pages.
@@ -58,6 +60,16 @@ impl<'a> EmptyStretches<'a> {
         self.len = 0;
     }
 
+    /// Notes that the kernel has kept one of them.
+    pub(crate) fn note_kept(&mut self) {
+        self.were_kept = true;
+    }
+
+    /// Whether the kernel has kept any, ever.
+    pub(crate) fn were_kept(&self) -> bool {
+        self.were_kept
+    }
+
     /// Adds one; `false` if there is no place left.
     fn push(&mut self, range: MemoryRange, span: &'a Span) -> bool {
         let (Some(place), Some(of)) = (self.ranges.get_mut(self.len), self.spans.get_mut(self.len)) else {
@@ -67,6 +79,13 @@ impl<'a> EmptyStretches<'a> {
         self.len += 1;
         true
     }
+}
+
+/// Whether enough blocks are free for an OS page, or a longer unit, without a block that is out, unless nothing was ever carved from the unit.
+#[inline]
+pub(crate) fn may_release(span: &OwnedSpan<'_>, os_page_bytes: usize) -> bool {
+    let in_unit = carve_bytes(span, os_page_bytes) / block_bytes(span.class.get() as usize);
+    span.fresh_has_memory.get() || span.n_free.get() as usize >= in_unit.max(1)
 }
 
 /// Whether the block with `index`, which has just been given back, was the last one out of an OS page, in a span that is mostly free.

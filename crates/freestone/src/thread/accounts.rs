@@ -1,9 +1,10 @@
 //! Counts of a heap that are not yet published to the sums over all heaps (`usage`).
 //!
 //! ```text
-//!  free bytes inside its spans      published with every flush
-//!  live bytes of a class            when a bin is refilled or flushed and they have changed by 256 KiB, when a span of the class comes or goes, and at the
-//!                                   heap's end; those of all classes after a hundred handovers of others' blocks
+//!  free bytes inside its spans      published with every flush, and when 256 KiB of what was published are taken again
+//!  live bytes of a class            if they have changed by 256 KiB, when a bin overflows, gets another span or blocks that came back, or when a batch
+//!                                   of others' blocks ends with one of the class; when a span of the class comes or goes, and at the heap's end;
+//!                                   those of all classes now and then (`route`)
 //!  live bytes of large blocks       when the page heap is needed, or when more would be live than was published
 //! ```
 //!
@@ -58,6 +59,13 @@ impl Accounts {
         let bytes = self.unpublished_free.replace(0);
         if bytes != 0 {
             usage.add_free_in_spans(bytes);
+        }
+    }
+
+    /// Publishes that what was free inside the heap's spans is no longer, if that is much.
+    pub(crate) fn publish_taken(&self, usage: &Usage) {
+        if self.unpublished_free.get() <= -MUCH_BYTES {
+            self.publish_free(usage);
         }
     }
 

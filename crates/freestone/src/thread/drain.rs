@@ -175,7 +175,7 @@ impl Filled {
     }
 }
 
-/// Flushes those of some bins that hold more than twice their capacity. `classes` has a bit for each, as [`Filled`] has.
+/// Flushes those of some bins that hold more than twice their capacity, and publishes what is live. `classes` has a bit for each, as [`Filled`] has.
 #[cold]
 #[inline(never)]
 fn look_at<O: Os>(own: Own<'_, O>, mut classes: u64) {
@@ -183,6 +183,8 @@ fn look_at<O: Os>(own: Own<'_, O>, mut classes: u64) {
         let lowest = classes.trailing_zeros() as usize;
         classes &= classes - 1;
         for class in (lowest..N_CLASSES).step_by(64) {
+            // A bin that others keep filled neither runs empty nor overflows.
+            own.publish_if_much(class, own.bins().live(class));
             if own.bins().len(class) > 2 * i64::from(flush::own_capacity(own, class)) {
                 flush::look_at_full(own, class);
             }

@@ -37,7 +37,6 @@ pub(crate) fn refill<O: Os>(own: Own<'_, O>, class: usize) -> (*mut u8, bool) {
     }
     drain::drain_some(own);
     if !own.bins().is_empty(class) {
-        own.publish_if_much(class, own.bins().live(class));
         return (own.bins().pop(class), false);
     }
     own.burst().begin();
@@ -92,6 +91,7 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
 #[inline(never)]
 fn find_span<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Result<(), Option<FreeBatch>> {
     own.publish_if_much(class, own.bins().live_if_empty(class));
+    own.accounts().publish_taken(&own.shared().usage);
     if !own.spans().of(class).use_fullest_partial(own.layout()) && !adopt(own, class) {
         if let Some(orphaned) = orphaned::take(own, class, n, Effort::LITTLE) {
             return Err(Some(orphaned));

@@ -152,15 +152,23 @@ pub(crate) fn sweep<O: Os>(own: Own<'_, O>) {
     }
 }
 
-/// Purges all OS pages of this heap's spans in which no block is out.
+/// Purges all OS pages of this heap's spans in which no block is out; in a decay time again only if much has become free inside spans since.
 #[cold]
 pub(crate) fn release_all<O: Os>(own: Own<'_, O>) {
+    let shared = own.shared();
+    own.accounts().publish_free(&shared.usage);
+    let decay_ms = shared.settings().decay_ms().unwrap_or(u32::MAX);
+    if !own.purge().may_release_all(own.now_ms(), decay_ms, shared.usage.free_in_spans()) {
+        return;
+    }
     let mut stretches = EmptyStretches::new();
     own.spans().for_each_with_free_blocks(own.layout(), |span| {
-        let n = central::release_os_pages(&own.shared().pages, &span, &mut stretches);
+        let n = central::release_os_pages(&shared.pages, &span, &mut stretches);
         own.accounts().add_free(span.class.get() as usize, -i64::from(n));
     });
-    own.shared().pages.purge_inside(&mut stretches);
+    shared.pages.purge_inside(&mut stretches);
+    own.accounts().publish_free(&shared.usage);
+    own.purge().note_all_released(own.now_ms(), shared.usage.free_in_spans());
 }
 
 #[cfg(test)]

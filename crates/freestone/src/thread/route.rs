@@ -16,11 +16,12 @@ use crate::thread::watched::homecoming::fill_head;
 use crate::thread::{returns, spans};
 use freestone_os::Os;
 
-/// After as many handovers of a thread, the background thread looks whether the owners take the blocks (`idle`): about 4000 blocks, of 8 MiB at most.
-const WAKING_HANDOVERS: u64 = 128;
+/// After as many handovers of a thread, it publishes what is live, and the background thread looks whether the owners take the blocks (`idle`): about 4000 blocks,
+/// of 8 MiB at most.
+const TELLING_HANDOVERS: u64 = 128;
 
 /// The same, where each block is handed over by itself: of 32 MiB at most.
-const WAKING_BLOCKS: u64 = 1024;
+const TELLING_BLOCKS: u64 = 1024;
 
 /// Sends a block of another owner, or of an abandoned span. It counts as freed already, or is in transit. `generation` is the one in the entry
 /// of its page.
@@ -34,26 +35,29 @@ pub(crate) fn send<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generat
 /// Buffers a block for its owner in a slot that has blocks of that owner.
 #[inline(never)]
 fn buffer<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
+    let class = block.class();
     if own.remote().buffer(slot, block) {
-        hand_over(own, slot);
+        hand_over(own, slot, class);
     }
 }
 
 /// As [`buffer`], of a block whose bytes are not counted.
 #[inline(always)]
 pub(crate) fn buffer_uncounted<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
+    let class = block.class();
     if own.remote().buffer_uncounted(slot, block) {
-        hand_over(own, slot);
+        hand_over(own, slot, class);
     }
 }
 
-/// Hands over a slot that is full.
+/// Hands over a slot that is full, with a block of `class` as its last. Publishes what is live of that class, if it is much less.
 #[cold]
 #[inline(never)]
-fn hand_over<O: Os>(own: Own<'_, O>, slot: &Slot) {
+fn hand_over<O: Os>(own: Own<'_, O>, slot: &Slot, class: usize) {
+    own.publish_if_much(class, own.bins().live(class));
     let before = own.heap().n_handovers();
     route_all(own, own.remote().hand_over(slot, reports_wrong(own)));
-    tell_now_and_then(own, before, WAKING_HANDOVERS);
+    tell_now_and_then(own, before, TELLING_HANDOVERS);
 }
 
 /// If another `every` handovers are full since there were `before`, publishes what the thread has freed, and wakes the background thread.
@@ -78,7 +82,7 @@ fn send_first<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) 
         }
         _ => route(own, block),
     }
-    tell_now_and_then(own, before, if is_buffered { WAKING_HANDOVERS } else { WAKING_BLOCKS });
+    tell_now_and_then(own, before, if is_buffered { TELLING_HANDOVERS } else { TELLING_BLOCKS });
 }
 
 /// [`report_wrong`] for this heap: of one type, so that what calls it is compiled once.
@@ -100,7 +104,9 @@ fn report_wrong<O: Os>(own: Own<'_, O>, marked: Marked, address: usize) {
 
 /// Hands everything buffered over.
 pub(crate) fn send_all<O: Os>(own: Own<'_, O>) {
+    let before = own.heap().n_handovers();
     own.remote().hand_all_over(reports_wrong(own), |refused| route_all(own, refused));
+    tell_now_and_then(own, before, TELLING_HANDOVERS);
 }
 
 /// Sends each block to its span's current owner.

@@ -23,6 +23,9 @@ use core::cell::Cell;
 /// The most spans that wait for others.
 const WAITING_MOST: usize = 16;
 
+/// If so much more is free inside spans, all OS pages are purged again when that is asked for.
+const MUCH_BYTES: i64 = 1 << 20;
+
 /// Of a heap's pages, one in this many may be in spans that wait.
 const PAGES_PER_WAITING: u64 = 16;
 
@@ -44,6 +47,10 @@ pub(crate) struct SpanPurge {
     needs_sweep: Cell<bool>,
     /// When the spans were last swept; 0: never.
     last_sweep_ms: Cell<u32>,
+    /// When all OS pages were last purged; 0: never. And the bytes free inside all spans after that.
+    all_released_ms: Cell<u32>,
+    /// See `all_released_ms`.
+    free_then: Cell<i64>,
     /// The first pages of spans whose emptied OS pages are to go back, with those of others.
     waiting: [Cell<PageIndex>; WAITING_MOST],
     n_waiting: Cell<usize>,
@@ -59,6 +66,8 @@ impl SpanPurge {
             is_over_bound: Cell::new(false),
             needs_sweep: Cell::new(false),
             last_sweep_ms: Cell::new(0),
+            all_released_ms: Cell::new(0),
+            free_then: Cell::new(0),
             waiting: [const { Cell::new(PageIndex::NONE) }; WAITING_MOST],
             n_waiting: Cell::new(0),
         }
@@ -127,6 +136,19 @@ impl SpanPurge {
         }
         self.is_over_bound.set(is_over);
         self.needs_sweep.get()
+    }
+
+    /// Whether it is worth while to purge all OS pages, at `now_ms` and with so many bytes free inside all spans: programs that ask for it after each request would
+    /// fault in what the next one needs.
+    pub(crate) fn may_release_all(&self, now_ms: u32, decay_ms: u32, free_bytes: i64) -> bool {
+        let last_ms = self.all_released_ms.get();
+        last_ms == 0 || now_ms.wrapping_sub(last_ms) >= decay_ms || free_bytes - self.free_then.get() >= MUCH_BYTES
+    }
+
+    /// Notes that all OS pages were purged, after which so many bytes are free inside all spans.
+    pub(crate) fn note_all_released(&self, now_ms: u32, free_bytes: i64) {
+        self.all_released_ms.set(now_ms.max(1));
+        self.free_then.set(free_bytes);
     }
 
     /// Whether a sweep may begin at `now_ms`; if so it counts as begun.

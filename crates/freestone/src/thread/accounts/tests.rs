@@ -3,6 +3,7 @@ use crate::config::{Settings, key};
 use crate::testing::{World, free};
 use crate::thread::heap::own::Own;
 use freestone_os::fake::Fake;
+use std::collections::VecDeque;
 use std::vec::Vec;
 
 const CLASS: usize = 3;
@@ -131,6 +132,83 @@ fn the_sum_of_live_bytes_follows_blocks_of_spans_that_neither_come_nor_go() {
             let again = |(at, block)| if at % 16 != 0 { heap.allocate(1024, 1).start } else { block };
             blocks = blocks.into_iter().enumerate().map(again).collect();
             check_sums(&world, 8 * MIB, level);
+        }
+        blocks.into_iter().for_each(|block| free(heap, block));
+        world.check().unwrap();
+    }
+}
+
+/// Blocks of several classes come back together, so that those of one fill the bins of the others: these neither run empty nor overflow.
+#[test]
+fn the_sum_of_live_bytes_follows_blocks_of_bins_that_others_keep_filled() {
+    for level in ["off", "checks"] {
+        let world = World::hardened(4096, level);
+        let (producer, consumer) = (world.heap(), world.heap());
+        let mut blocks = VecDeque::new();
+        for round in 0..60_000 {
+            blocks.push_back(producer.allocate(16 + round * 37 % 4000, 1).start);
+            if blocks.len() > 1000 {
+                free(consumer, blocks.pop_front().unwrap());
+            }
+        }
+        check_sums(&world, 2 * MIB, level);
+        blocks.into_iter().for_each(|block| free(producer, block));
+        world.check().unwrap();
+    }
+}
+
+/// Each of many threads frees little.
+#[test]
+fn the_sum_of_live_bytes_follows_blocks_that_many_threads_free() {
+    for level in ["off", "checks"] {
+        let world = World::hardened(4096, level);
+        let producer = world.heap();
+        let consumers: Vec<_> = (0..16).map(|_| world.heap()).collect();
+        for _ in 0..6 {
+            for (at, block) in wave(producer).into_iter().enumerate() {
+                free(consumers[at % consumers.len()], block);
+            }
+            check_sums(&world, 0, level);
+        }
+        world.check().unwrap();
+    }
+}
+
+/// What a thread hands over because it needs new spans counts as well as what it hands over because it has many.
+#[test]
+fn the_sum_of_live_bytes_follows_blocks_that_are_handed_over_with_a_new_span() {
+    for level in ["off", "checks"] {
+        let world = World::hardened(4096, level);
+        let (producer, consumer) = (world.heap(), world.heap());
+        let mut own = Vec::new();
+        for _ in 0..1500 {
+            let blocks: Vec<_> = (0..7).map(|_| producer.allocate(7000, 1).start).collect();
+            blocks.into_iter().for_each(|block| free(consumer, block));
+            // More than a span: new ones come.
+            own.extend((0..32).map(|_| consumer.allocate(8000, 1).start));
+            if own.len() == 512 {
+                own.drain(..).for_each(|block| free(consumer, block));
+            }
+        }
+        own.into_iter().for_each(|block| free(consumer, block));
+        check_sums(&world, 0, level);
+        world.check().unwrap();
+    }
+}
+
+/// A thread that takes back what it has freed, and sleeps then.
+#[test]
+fn what_is_free_inside_spans_is_published_when_it_is_taken_again() {
+    for level in ["off", "checks"] {
+        let world = World::hardened(4096, level);
+        let heap = world.heap();
+        let mut blocks = wave(heap);
+        for _ in 0..3 {
+            blocks.iter().enumerate().filter(|(at, _)| at % 16 != 0).for_each(|(_, &block)| free(heap, block));
+            let again = |(at, block)| if at % 16 != 0 { heap.allocate(1024, 1).start } else { block };
+            blocks = blocks.into_iter().enumerate().map(again).collect();
+            let free_bytes = world.shared.usage.free_in_spans();
+            assert!(free_bytes < MIB, "{level}: {free_bytes} bytes are said to be free");
         }
         blocks.into_iter().for_each(|block| free(heap, block));
         world.check().unwrap();

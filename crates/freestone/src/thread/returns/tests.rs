@@ -6,6 +6,7 @@ use crate::thread::flush::flush;
 use crate::thread::life::succession::Which;
 use crate::thread::upkeep::flush_all;
 use freestone_base::units::PAGE_BYTES;
+use freestone_os::fake::Fake;
 use freestone_testkit::ops::SplitMix;
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -131,4 +132,73 @@ fn when_all_is_purged_the_os_pages_in_which_a_block_is_live_stay_and_no_others()
             world.check().unwrap();
         }
     }
+}
+
+/// A heap in which one of 16 blocks of 1 KiB is live, and the live ones.
+fn sparse(heap: Own<'_, Fake>, n: usize) -> Vec<*mut u8> {
+    let blocks: Vec<*mut u8> = (0..n).map(|_| heap.allocate(1024, 1).start).collect();
+    blocks.iter().enumerate().filter(|(at, _)| at % 16 != 0).for_each(|(_, &block)| free(heap, block));
+    flush_all(heap);
+    blocks.into_iter().step_by(16).collect()
+}
+
+/// The next request of a program that asks for it after each would fault the OS pages in again.
+#[test]
+fn all_is_purged_again_only_after_a_decay_time_or_if_much_has_become_free() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    world.os().advance_ms(5000);
+    let purged = || {
+        let before = world.os().purged_bytes();
+        release_all(heap);
+        world.os().purged_bytes() - before
+    };
+    // Free blocks beside each of which one is live: 2 MiB that cannot go back.
+    let every: Vec<*mut u8> = (0..4096).map(|_| heap.allocate(1024, 1).start).collect();
+    every.iter().skip(1).step_by(2).for_each(|&block| free(heap, block));
+    let mut live: Vec<_> = every.into_iter().step_by(2).collect();
+    flush_all(heap);
+    live.extend(sparse(heap, 6144));
+    assert!(purged() > 600 << 10);
+    // What was given back is no longer free, for other threads either.
+    assert!(world.shared.usage.free_in_spans() < 4 << 20);
+    live.extend(sparse(heap, 512));
+    assert_eq!(purged(), 0, "little has become free");
+    live.extend(sparse(heap, 2048));
+    assert!(purged() > 1 << 20, "much has");
+    live.extend(sparse(heap, 512));
+    world.os().advance_ms(1500);
+    assert!(purged() > 200 << 10, "it is long ago");
+    live.into_iter().for_each(|block| free(heap, block));
+    world.check().unwrap();
+}
+
+/// The spans without an owner are looked through once, and again when a block was freed there.
+#[test]
+fn spans_without_an_owner_are_not_looked_through_again_in_vain() {
+    let world = World::new(4096);
+    let (ended, heap) = (world.heap(), world.heap());
+    let mut live = sparse(ended, 4096);
+    world.end(ended);
+    let purged = |bytes| {
+        let before = world.os().purged_bytes();
+        world.shared.central.release_os_pages(&world.shared.pages, &world.shared.usage, bytes);
+        world.os().purged_bytes() - before
+    };
+    assert!(purged(Some(1 << 20)) >= 1 << 20);
+    assert!(purged(Some(i64::MAX)) > 1 << 20, "the rest");
+    // To be looked through, a span is made to have memory where nothing is carved.
+    live.iter().for_each(|&block| span_of(&world, block).fresh_has_memory.set(true));
+    assert_eq!((purged(Some(i64::MAX)), purged(Some(1))), (0, 0), "nothing was freed");
+    free(heap, live.pop().unwrap());
+    flush_all(heap);
+    assert!(purged(Some(i64::MAX)) > 1 << 20, "a block was");
+    live.iter().for_each(|&block| span_of(&world, block).fresh_has_memory.set(true));
+    assert!(purged(None) > 1 << 20, "not all were asked to");
+    live.iter().for_each(|&block| span_of(&world, block).fresh_has_memory.set(true));
+    assert_eq!(purged(None), 0, "nothing was freed");
+    free(heap, live.pop().unwrap());
+    flush_all(heap);
+    assert!(purged(None) > 1 << 20);
+    live.into_iter().for_each(|block| free(heap, block));
 }

@@ -63,7 +63,7 @@ fn the_background_thread_is_woken_however_many_owners_the_blocks_have() {
             let start = owners[n % n_owners].allocate(BYTES, 1).start;
             // SAFETY: the block is this test's.
             unsafe { other.free(start) };
-            if other.heap().n_handovers() >= 2 * WAKING_HANDOVERS {
+            if other.heap().n_handovers() >= 2 * TELLING_HANDOVERS {
                 break;
             }
         }

@@ -151,6 +151,7 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
     let (magazine, os_page_bytes) = (watch.magazine(class), watch.os_page_bytes());
     let mut has_drained = false;
     own.publish_if_much(class, own.bins().live(class));
+    own.accounts().publish_taken(&own.shared().usage);
     loop {
         let mut first = None;
         let carve = |start: *mut u8| {

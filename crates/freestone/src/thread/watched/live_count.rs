@@ -12,8 +12,8 @@
 //! A burst ends when few blocks are live, relative to the most there were, for some of them may stay for as long as the thread. What the frees
 //! after that leave in the quarantine is released when three in four of the blocks that were live then are freed, and so on: in the end no more wait than a few times those that are live.
 //!
-//! Blocks of other heaps that the thread frees count as if they were its own, for threads often exchange as many as they allocate. Where they are more, how many are live is not known: then
-//! only a burst that was seen to rise ends.
+//! Blocks of other heaps that the thread frees count as if they were its own, for threads often exchange as many as they allocate. But how many are live is then not known: so a burst in which
+//! some were freed ends only if 1024 blocks were live at once.
 //!
 //! Threads: only the heap's thread.
 
