@@ -21,7 +21,7 @@ pub(crate) fn bin_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
 /// The most blocks that a bin should hold that has room for `whole` in a process of few heaps.
 #[inline]
 fn shared_capacity<O: Os>(own: Own<'_, O>, class: usize, whole: u32) -> u32 {
-    capacity::shared(whole, block_bytes(class), own.shared().usage.n_heaps())
+    capacity::shared(whole, block_bytes(class), own.n_sharing())
 }
 
 /// The most blocks that a bin should hold in a process of few heaps.

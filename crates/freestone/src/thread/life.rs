@@ -55,6 +55,8 @@ struct Registry<O: Os + 'static> {
     keys: KeySource,
     n_created: u32,
     n_alive: u32,
+    /// Of these, explicit heaps.
+    n_explicit: u32,
     spare: SpareHeaps<ThreadHeap<O>>,
 }
 
@@ -64,9 +66,15 @@ impl<O: Os + 'static> Registry<O> {
     fn leave(&mut self, heap: &ThreadHeap<O>, life: Life) {
         heap.mailbox().set_life(life);
         self.n_alive -= 1;
+        self.n_explicit -= u32::from(heap.generation().is_explicit());
         if let Some(shared) = heap.shared() {
-            shared.usage.set_n_heaps(self.n_alive);
+            self.publish(shared);
         }
+    }
+
+    /// Publishes how many heaps are alive.
+    fn publish(&self, shared: &Shared<O>) {
+        shared.usage.set_n_heaps(self.n_alive, self.n_explicit);
     }
 }
 
@@ -98,6 +106,7 @@ impl<O: Os + 'static> Threads<O> {
             keys: KeySource::new(),
             n_created: 0,
             n_alive: 0,
+            n_explicit: 0,
             spare: SpareHeaps::new(),
         };
         Self {
@@ -209,7 +218,8 @@ impl<O: Os + 'static> Threads<O> {
             return false;
         }
         registry.n_alive += 1;
-        shared.usage.set_n_heaps(registry.n_alive);
+        registry.n_explicit += u32::from(matches!(half, Half::Explicit));
+        registry.publish(shared);
         let is_in_use =
             |generation| self.iter().any(|heap| heap.life() != Life::NotCreated && heap.generation() == generation);
         let generation = match half {

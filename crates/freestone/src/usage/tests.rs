@@ -77,7 +77,7 @@ fn returned_blocks_are_counted_by_class() {
 fn the_number_of_heaps_is_the_last_one_set() {
     let usage = Usage::new();
     assert_eq!(usage.n_heaps(), 0);
-    usage.set_n_heaps(7);
-    usage.set_n_heaps(5);
-    assert_eq!(usage.n_heaps(), 5);
+    usage.set_n_heaps(7, 0);
+    usage.set_n_heaps(5, 2);
+    assert_eq!((usage.n_heaps(), usage.n_thread_heaps()), (5, 3));
 }

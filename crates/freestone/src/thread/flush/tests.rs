@@ -19,7 +19,7 @@ proptest! {
         let heap = world.heap();
         // Some classes never overflow, so the burst needs one that does.
         let many = core::iter::repeat_n(700, if cfg!(miri) { 300 } else { 0 });
-        world.shared.usage.set_n_heaps(n_heaps);
+        world.shared.usage.set_n_heaps(n_heaps, 0);
         let mut blocks: Vec<_> = sizes.iter().copied().chain(many).map(|size| heap.allocate(size, 1).start).collect();
             match order {
                 0 => {}
@@ -59,7 +59,7 @@ fn a_thread_that_replaces_a_few_blocks_keeps_its_spans_however_many_heaps_there_
     for n_heaps in [1, 40, 1000] {
         let world = World::new(4096);
         let heap = world.heap();
-        world.shared.usage.set_n_heaps(n_heaps);
+        world.shared.usage.set_n_heaps(n_heaps, 0);
         let (mut random, n) = (1_u32, if cfg!(miri) { 300 } else { 4000 });
         let mut draw = |below: u32| {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -267,4 +267,21 @@ fn blocks_that_were_set_aside_are_flushed_with_the_others() {
         world.check().unwrap();
         assert_eq!(world.small_span_pages(), 0);
     }
+}
+
+/// A thread's bins are shared with other threads'; an explicit heap's with all heaps, for there may be thousands.
+#[test]
+fn idle_explicit_heaps_leave_the_bins_of_threads_as_large_as_they_were() {
+    let world = World::new(4096);
+    let (heap, class) = (world.heap(), class_of(4000));
+    let alone = bin_capacity(heap, class);
+    let explicit = world.explicit_heap();
+    let one = bin_capacity(explicit.enter().own(), class);
+    let idle: Vec<_> = (0..100).map(|_| world.explicit_heap()).collect();
+    assert_eq!(bin_capacity(heap, class), alone);
+    assert!(bin_capacity(explicit.enter().own(), class) < one);
+    idle.into_iter().for_each(|heap| world.destroy(heap));
+    assert_eq!((bin_capacity(heap, class), world.shared.usage.n_thread_heaps()), (alone, 1));
+    world.shared.usage.set_n_heaps(2000, 1000);
+    assert!(bin_capacity(heap, class) < alone);
 }

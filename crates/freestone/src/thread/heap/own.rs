@@ -300,6 +300,12 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         self.holdings.is_none_or(|holdings| holdings.has_room(&self.shared().pages, self.spans().n_pages(), more))
     }
 
+    /// How many heaps share what its bins, or its quarantine, may have: threads' for a thread's heap, for idle explicit heaps take nothing; all for an explicit one.
+    pub(crate) fn n_sharing(self) -> u32 {
+        let usage = &self.shared().usage;
+        if self.holdings.is_some() { usage.n_heaps() } else { usage.n_thread_heaps() }
+    }
+
     /// Whether its links are encoded and its blocks' marks count.
     #[inline]
     pub(crate) fn is_hardened(self) -> bool {

@@ -111,7 +111,7 @@ impl<O: Os + 'static> Threads<O> {
         heap.change_thread();
         registry.n_alive += 1;
         if let Some(shared) = heap.shared() {
-            shared.usage.set_n_heaps(registry.n_alive);
+            registry.publish(shared);
         }
         self.n_spare.store(registry.spare.n(), Ordering::Relaxed);
         Some(heap)

@@ -77,7 +77,7 @@ pub(crate) fn settle<O: Os>(own: Own<'_, O>) {
 
 fn make_room<O: Os>(own: Own<'_, O>, watch: &WatchedHeap) {
     let waiting = watch.quarantine();
-    waiting.share(own.shared().usage.n_heaps());
+    waiting.share(own.n_sharing());
     if waiting.is_over() {
         release(own, watch, false);
     }

@@ -453,3 +453,20 @@ fn a_thread_that_frees_more_than_it_allocates_keeps_its_quarantine() {
     from_heap.into_iter().for_each(|block| free(heap, block));
     world.check().unwrap();
 }
+
+/// Idle explicit heaps take nothing of what the quarantines of threads may hold together.
+#[test]
+fn explicit_heaps_leave_a_threads_quarantine_as_long_as_it_was() {
+    let held = |n_heaps: usize| {
+        let world = World::hardened(4096, "checks");
+        let heap = world.heap();
+        for _ in 0..n_heaps {
+            world.explicit_heap();
+        }
+        for _ in 0..3000 {
+            free(heap, heap.allocate(100, 1).start);
+        }
+        heap.watch().unwrap().quarantine().iter().count()
+    };
+    assert_eq!(held(0), held(200));
+}
