@@ -16,7 +16,7 @@ use freestone_base::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering
 #[derive(Debug)]
 pub(crate) struct Usage {
     n_heaps: AtomicU32,
-    n_explicit_heaps: AtomicU32,
+    n_thread_heaps: AtomicU32,
     /// Whether there ever was a heap.
     has_had_heaps: AtomicBool,
     /// Bytes of free blocks inside spans, owned or abandoned.
@@ -35,7 +35,7 @@ impl Usage {
     pub(crate) const fn new() -> Self {
         Self {
             n_heaps: AtomicU32::new(0),
-            n_explicit_heaps: AtomicU32::new(0),
+            n_thread_heaps: AtomicU32::new(0),
             has_had_heaps: AtomicBool::new(false),
             free_in_spans: AtomicI64::new(0),
             live_bytes: AtomicI64::new(0),
@@ -59,13 +59,13 @@ impl Usage {
     /// Heaps alive that are threads', or stand in for one. It may change while a policy uses the number.
     #[must_use]
     pub(crate) fn n_thread_heaps(&self) -> u32 {
-        self.n_heaps().saturating_sub(self.n_explicit_heaps.load(Ordering::Relaxed))
+        self.n_thread_heaps.load(Ordering::Relaxed)
     }
 
     /// Sets how many heaps are alive, and how many of them are explicit. For the registry of heaps, under its lock.
     pub(crate) fn set_n_heaps(&self, n: u32, n_explicit: u32) {
         self.n_heaps.store(n, Ordering::Relaxed);
-        self.n_explicit_heaps.store(n_explicit, Ordering::Relaxed);
+        self.n_thread_heaps.store(n - n_explicit, Ordering::Relaxed);
         self.has_had_heaps.store(true, Ordering::Relaxed);
     }
 

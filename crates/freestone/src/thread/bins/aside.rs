@@ -20,7 +20,13 @@ impl Bins {
 
     /// Blocks in a bin and set aside.
     pub(crate) fn len_with_aside(&self, class: usize) -> i64 {
-        self.len(class) + self.classes[class].n_aside.get()
+        self.len(class) + self.n_aside(class)
+    }
+
+    /// Blocks set aside.
+    #[inline]
+    pub(crate) fn n_aside(&self, class: usize) -> i64 {
+        self.classes[class].n_aside.get()
     }
 
     /// Whether blocks of a bin are set aside.
