@@ -58,8 +58,8 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     let allowed = i64::from(capacity::allowed(capacity, flushed, block_bytes(class)));
     let in_bin = bins.len(class);
     let len = in_bin + bins.n_aside(class);
-    let live = live_here(own, class, len);
-    own.publish_if_much(class, bins.live_beside(class, in_bin));
+    let live = bins.live_beside(class, in_bin);
+    own.publish_if_much(class, live);
     let was_last = burst.was_last(class, live);
     if was_last || len >= allowed {
         let keep = if was_last { 0 } else { capacity::kept(capacity, flushed, allowed) };
@@ -74,13 +74,6 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
         await_last(own, class, live);
     }
     sampling::after_overflow(own, class);
-}
-
-/// Blocks of the heap's spans that are out, of which `len` are free in its bin: what others have freed is live until it is home, and what this thread frees of others does
-/// not count. Blocks of others in the bin make it too low, which ends a burst early.
-#[inline(always)]
-fn live_here<O: Os>(own: Own<'_, O>, class: usize, len: i64) -> i64 {
-    own.spans().of(class).n_out() - len
 }
 
 /// Grants a bin room only until the last of the thread's `live` blocks of its class is freed, if it has room for that many.
@@ -99,7 +92,7 @@ fn end_burst<O: Os>(own: Own<'_, O>) {
     burst.end();
     let mut awaits = false;
     for class in 0..N_CLASSES {
-        let live = live_here(own, class, bins.len_with_aside(class));
+        let live = bins.live(class);
         if live <= 0 && bins.len(class) > 0 {
             flush(own, class, 0);
         } else {

@@ -285,25 +285,3 @@ fn idle_explicit_heaps_leave_the_bins_of_threads_as_large_as_they_were() {
     world.shared.usage.set_n_heaps(2000, 1000);
     assert!(bin_capacity(heap, class) < alone);
 }
-
-/// A history in which others freed what the thread allocated, or the thread what others did.
-#[test]
-fn a_thread_that_has_exchanged_blocks_keeps_nothing_of_a_burst_either() {
-    for by_other in [true, false] {
-        let world = World::new(4096);
-        let (heap, other) = (world.heap(), world.heap());
-        let (allocates, frees) = if by_other { (heap, other) } else { (other, heap) };
-        for _ in 0..3 {
-            let blocks: Vec<_> = (0..1000).map(|at| allocates.allocate(16 + at * 37 % 1000, 1).start).collect();
-            blocks.into_iter().for_each(|block| free(frees, block));
-            upkeep::flush_all(frees);
-        }
-        for _ in 0..2 {
-            let blocks: Vec<_> = (0..60_000).map(|at| heap.allocate(16 + at * 37 % 1000, 1).start).collect();
-            blocks.into_iter().for_each(|block| free(heap, block));
-        }
-        let n_cached: i64 = (0..crate::size_class::N_CLASSES).map(|class| heap.bins().len(class)).sum();
-        assert_eq!((n_cached, heap.heap().span_pages()), (0, 0), "freed by others: {by_other}");
-        world.check().unwrap();
-    }
-}
