@@ -120,6 +120,13 @@ impl World {
         self.shared.pages.spend_early_purges();
     }
 
+    /// How many bytes go back to the operating system while `act` runs.
+    pub(crate) fn purged_by(&self, act: impl FnOnce()) -> usize {
+        let before = self.os().purged_bytes();
+        act();
+        (self.os().purged_bytes() - before) as usize
+    }
+
     /// Sets the option `index`, one of `config::key`.
     pub(crate) fn set(&self, index: usize, value: &str) {
         self.shared.settings().set(index, value.as_bytes()).expect("the option takes the value");

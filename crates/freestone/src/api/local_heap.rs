@@ -19,7 +19,7 @@ use crate::api::process::{self, PROCESS};
 use crate::thread::gated::GatedHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::life::succession::Which;
-use crate::thread::{current, recorded, returns, upkeep};
+use crate::thread::{current, recorded};
 use core::ptr;
 use freestone_base::sync::Ordering;
 use freestone_os::System;
@@ -51,10 +51,7 @@ pub(super) fn purge(which: Which) -> usize {
     let flushed = with_heap(|own| {
         // Another thread may have kept them, which can have no heap.
         PROCESS.freed_early.free_all(own);
-        upkeep::flush_all(own);
-        if which == Which::All {
-            returns::release_all(own);
-        }
+        which.empty(own);
     });
     if flushed.is_none() {
         return 0;

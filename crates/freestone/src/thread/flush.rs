@@ -165,8 +165,8 @@ fn send_all_but<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
             }
         }
     }
-    own.bins().count_moved(class, i64::from(chain.n_left()) - i64::from(n));
     returns::turn_to(own, PageIndex::NONE);
+    own.bins().count_moved(class, i64::from(chain.n_left()) - i64::from(n));
 }
 
 /// Sends the first block of a chain, which has another owner.

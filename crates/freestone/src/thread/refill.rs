@@ -90,8 +90,7 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
 #[cold]
 #[inline(never)]
 fn find_span<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Result<(), Option<FreeBatch>> {
-    own.publish_if_much(class, own.bins().live_beside(class, 0));
-    own.accounts().publish_taken(&own.shared().usage);
+    own.publish_taken(class, own.bins().live_beside(class, 0));
     if !own.spans().of(class).use_fullest_partial(own.layout()) && !adopt(own, class) {
         if let Some(orphaned) = orphaned::take(own, class, n, Effort::LITTLE) {
             return Err(Some(orphaned));

@@ -34,6 +34,11 @@ fn waiting_most(n_pages: u64) -> usize {
     usize::try_from(n_pages / PAGES_PER_WAITING).unwrap_or(WAITING_MOST).clamp(1, WAITING_MOST)
 }
 
+/// Whether a decay time has passed since `last_ms`; 0 is never.
+fn is_due(last_ms: u32, now_ms: u32, decay_ms: u32) -> bool {
+    last_ms == 0 || now_ms.wrapping_sub(last_ms) >= decay_ms
+}
+
 /// See the module header. Zero is right for a heap that has purged nothing.
 #[derive(Debug)]
 pub(crate) struct SpanPurge {
@@ -141,8 +146,7 @@ impl SpanPurge {
     /// Whether it is worth while to purge all OS pages, at `now_ms` and with so many bytes free inside all spans: programs that ask for it after each request would
     /// fault in what the next one needs.
     pub(crate) fn may_release_all(&self, now_ms: u32, decay_ms: u32, free_bytes: i64) -> bool {
-        let last_ms = self.all_released_ms.get();
-        last_ms == 0 || now_ms.wrapping_sub(last_ms) >= decay_ms || free_bytes - self.free_then.get() >= MUCH_BYTES
+        is_due(self.all_released_ms.get(), now_ms, decay_ms) || free_bytes - self.free_then.get() >= MUCH_BYTES
     }
 
     /// Notes that all OS pages were purged, after which so many bytes are free inside all spans.
@@ -153,8 +157,7 @@ impl SpanPurge {
 
     /// Whether a sweep may begin at `now_ms`; if so it counts as begun.
     pub(crate) fn begin_sweep(&self, now_ms: u32, decay_ms: u32) -> bool {
-        let last_ms = self.last_sweep_ms.get();
-        if last_ms != 0 && now_ms.wrapping_sub(last_ms) < decay_ms {
+        if !is_due(self.last_sweep_ms.get(), now_ms, decay_ms) {
             return false;
         }
         self.last_sweep_ms.set(now_ms.max(1));

@@ -8,7 +8,6 @@ use crate::page::PageStats;
 use crate::testing::{World, fill, is_filled};
 use crate::thread::heap::own::Own;
 use crate::thread::life::succession::Which;
-use crate::thread::{returns, upkeep};
 use freestone_base::units::PAGE_BYTES_LOG2;
 use freestone_os::fake::Fake;
 use std::vec::Vec;
@@ -109,10 +108,7 @@ impl<'w> Play<'w> {
     }
 
     pub(super) fn purge(&self) {
-        for heap in &self.heaps {
-            upkeep::flush_all(*heap);
-            returns::release_all(*heap);
-        }
+        self.heaps.iter().for_each(|heap| Which::All.empty(*heap));
         self.world.threads.purge(&self.world.shared, Which::All);
     }
 

@@ -9,7 +9,7 @@ use crate::size_class::class_of_aligned;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::life::succession::Which;
-use crate::thread::{returns, route, upkeep};
+use crate::thread::route;
 use freestone_base::lock::Forker;
 use freestone_base::sync::{scheduled, spin_hint};
 use freestone_os::fake::Fake;
@@ -100,8 +100,7 @@ impl Actor<'_> {
             Step::Reallocate => self.reallocate(),
             Step::HandOver => route::send_all(self.heap),
             Step::Purge => {
-                upkeep::flush_all(self.heap);
-                returns::release_all(self.heap);
+                Which::All.empty(self.heap);
                 self.stage.world.threads.purge(&self.stage.world.shared, Which::All);
             }
             Step::PassTime => {

@@ -75,33 +75,44 @@ fn check_sums(world: &World, live_bytes: i64, what: &str) {
     assert!(peak <= 15 * MIB, "{what}: at most 8 MiB were live, not {peak}");
 }
 
+/// Runs a test in a world of each kind of heap, and checks the world after it.
+fn at_each_level(test: impl Fn(&World, &str)) {
+    for level in ["off", "checks"] {
+        let world = World::hardened(4096, level);
+        test(&world, level);
+        world.check().unwrap();
+    }
+}
+
+/// All blocks but every 16th, which keeps each span in use.
+fn most_of(blocks: &mut [*mut u8]) -> impl Iterator<Item = &mut *mut u8> {
+    blocks.iter_mut().enumerate().filter(|(at, _)| at % 16 != 0).map(|(_, block)| block)
+}
+
 /// Whoever frees what others have allocated publishes that, else the sum would rise with each wave.
 #[test]
 fn the_sum_of_live_bytes_follows_blocks_that_other_threads_free() {
-    for level in ["off", "checks"] {
-        for end in [false, true] {
-            let world = World::hardened(4096, level);
+    for end in [false, true] {
+        at_each_level(|world, level| {
             let (mut producer, consumer) = (world.heap(), world.heap());
             for round in 0..12 {
                 let blocks = wave(producer);
-                check_sums(&world, 8 * MIB, level);
+                check_sums(world, 8 * MIB, level);
                 if end {
                     world.end(producer);
                     producer = world.heap();
                 }
                 blocks.into_iter().for_each(|block| free(consumer, block));
-                check_sums(&world, 0, &std::format!("{level}, with threads that end: {end}, round {round}"));
+                check_sums(world, 0, &std::format!("{level}, with threads that end: {end}, round {round}"));
             }
-            world.check().unwrap();
-        }
+        });
     }
 }
 
 /// Whoever allocates what came back from others, without a new span, publishes that, else the sum would fall with each block.
 #[test]
 fn the_sum_of_live_bytes_follows_blocks_that_come_back_and_are_allocated_again() {
-    for level in ["off", "checks"] {
-        let world = World::hardened(4096, level);
+    at_each_level(|world, level| {
         let (producer, consumer) = (world.heap(), world.heap());
         let mut blocks = wave(producer);
         for round in 0..64 {
@@ -112,37 +123,32 @@ fn the_sum_of_live_bytes_follows_blocks_that_come_back_and_are_allocated_again()
             for block in blocks.iter_mut().skip(round % 8).step_by(8) {
                 *block = producer.allocate(1024, 1).start;
             }
-            check_sums(&world, 8 * MIB, &std::format!("{level}, round {round}"));
+            check_sums(world, 8 * MIB, &std::format!("{level}, round {round}"));
         }
         blocks.into_iter().for_each(|block| free(consumer, block));
-        world.check().unwrap();
-    }
+    });
 }
 
 /// Whoever frees blocks of spans that stay in use publishes that, and whoever allocates them again.
 #[test]
 fn the_sum_of_live_bytes_follows_blocks_of_spans_that_neither_come_nor_go() {
-    for level in ["off", "checks"] {
-        let world = World::hardened(4096, level);
+    at_each_level(|world, level| {
         let heap = world.heap();
         let mut blocks = wave(heap);
         for _ in 0..4 {
-            blocks.iter().enumerate().filter(|(at, _)| at % 16 != 0).for_each(|(_, &block)| free(heap, block));
-            check_sums(&world, MIB / 2, level);
-            let again = |(at, block)| if at % 16 != 0 { heap.allocate(1024, 1).start } else { block };
-            blocks = blocks.into_iter().enumerate().map(again).collect();
-            check_sums(&world, 8 * MIB, level);
+            most_of(&mut blocks).for_each(|block| free(heap, *block));
+            check_sums(world, MIB / 2, level);
+            most_of(&mut blocks).for_each(|block| *block = heap.allocate(1024, 1).start);
+            check_sums(world, 8 * MIB, level);
         }
         blocks.into_iter().for_each(|block| free(heap, block));
-        world.check().unwrap();
-    }
+    });
 }
 
 /// Blocks of several classes come back together, so that those of one fill the bins of the others: these neither run empty nor overflow.
 #[test]
 fn the_sum_of_live_bytes_follows_blocks_of_bins_that_others_keep_filled() {
-    for level in ["off", "checks"] {
-        let world = World::hardened(4096, level);
+    at_each_level(|world, level| {
         let (producer, consumer) = (world.heap(), world.heap());
         let mut blocks = VecDeque::new();
         for round in 0..60_000 {
@@ -151,34 +157,30 @@ fn the_sum_of_live_bytes_follows_blocks_of_bins_that_others_keep_filled() {
                 free(consumer, blocks.pop_front().unwrap());
             }
         }
-        check_sums(&world, 2 * MIB, level);
+        check_sums(world, 2 * MIB, level);
         blocks.into_iter().for_each(|block| free(producer, block));
-        world.check().unwrap();
-    }
+    });
 }
 
 /// Each of many threads frees little.
 #[test]
 fn the_sum_of_live_bytes_follows_blocks_that_many_threads_free() {
-    for level in ["off", "checks"] {
-        let world = World::hardened(4096, level);
+    at_each_level(|world, level| {
         let producer = world.heap();
         let consumers: Vec<_> = (0..16).map(|_| world.heap()).collect();
         for _ in 0..6 {
             for (at, block) in wave(producer).into_iter().enumerate() {
                 free(consumers[at % consumers.len()], block);
             }
-            check_sums(&world, 0, level);
+            check_sums(world, 0, level);
         }
-        world.check().unwrap();
-    }
+    });
 }
 
 /// What a thread hands over because it needs new spans counts as well as what it hands over because it has many.
 #[test]
 fn the_sum_of_live_bytes_follows_blocks_that_are_handed_over_with_a_new_span() {
-    for level in ["off", "checks"] {
-        let world = World::hardened(4096, level);
+    at_each_level(|world, level| {
         let (producer, consumer) = (world.heap(), world.heap());
         let mut own = Vec::new();
         for _ in 0..1500 {
@@ -191,26 +193,22 @@ fn the_sum_of_live_bytes_follows_blocks_that_are_handed_over_with_a_new_span() {
             }
         }
         own.into_iter().for_each(|block| free(consumer, block));
-        check_sums(&world, 0, level);
-        world.check().unwrap();
-    }
+        check_sums(world, 0, level);
+    });
 }
 
 /// A thread that takes back what it has freed, and sleeps then.
 #[test]
 fn what_is_free_inside_spans_is_published_when_it_is_taken_again() {
-    for level in ["off", "checks"] {
-        let world = World::hardened(4096, level);
+    at_each_level(|world, level| {
         let heap = world.heap();
         let mut blocks = wave(heap);
         for _ in 0..3 {
-            blocks.iter().enumerate().filter(|(at, _)| at % 16 != 0).for_each(|(_, &block)| free(heap, block));
-            let again = |(at, block)| if at % 16 != 0 { heap.allocate(1024, 1).start } else { block };
-            blocks = blocks.into_iter().enumerate().map(again).collect();
+            most_of(&mut blocks).for_each(|block| free(heap, *block));
+            most_of(&mut blocks).for_each(|block| *block = heap.allocate(1024, 1).start);
             let free_bytes = world.shared.usage.free_in_spans();
             assert!(free_bytes < MIB, "{level}: {free_bytes} bytes are said to be free");
         }
         blocks.into_iter().for_each(|block| free(heap, block));
-        world.check().unwrap();
-    }
+    });
 }

@@ -32,7 +32,7 @@ impl Bins {
     /// Whether blocks of a bin are set aside.
     #[inline]
     pub(crate) fn has_aside(&self, class: usize) -> bool {
-        self.classes[class].n_aside.get() != 0
+        self.n_aside(class) != 0
     }
 
     /// Puts blocks that were set aside back into their bin, behind those that came meanwhile. `false` if none were. `view` covers the bin's blocks.

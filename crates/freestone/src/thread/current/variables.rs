@@ -24,7 +24,7 @@ pub(super) static PLACEHOLDER: Front = HeapFront::placeholder();
 /// What each thread has.
 #[repr(C)]
 struct Variables {
-    heap: *const Front,
+    front: *const Front,
     stage: u32,
 }
 
@@ -34,22 +34,22 @@ fn place() -> *mut Variables {
     declared::place()
 }
 
-pub(super) fn set(heap: *const Front) {
-    set_at(place(), heap);
+pub(super) fn set(front: *const Front) {
+    set_at(place(), front);
 }
 
 /// As [`set`], without a call.
 #[inline(always)]
-pub(super) fn set_here(heap: *const Front) {
-    set_at(declared::place(), heap);
+pub(super) fn set_here(front: *const Front) {
+    set_at(declared::place(), front);
 }
 
 #[inline(always)]
-fn set_at(variables: *mut Variables, heap: *const Front) {
+fn set_at(variables: *mut Variables, front: *const Front) {
     // SAFETY: the place is this thread's own, and valid as long as the thread.
-    let field = unsafe { &raw mut (*variables).heap };
+    let field = unsafe { &raw mut (*variables).front };
     // SAFETY: as above.
-    unsafe { field.write_volatile(heap) }
+    unsafe { field.write_volatile(front) }
 }
 
 pub(super) fn stage() -> u32 {
@@ -219,12 +219,12 @@ mod declared {
 mod declared {
     use super::{Front, PLACEHOLDER, Variables};
 
-    static mut VARIABLES: Variables = Variables { heap: &raw const PLACEHOLDER, stage: 0 };
+    static mut VARIABLES: Variables = Variables { front: &raw const PLACEHOLDER, stage: 0 };
 
     #[inline(always)]
     pub(in crate::thread::current) fn get() -> *const Front {
         // SAFETY: the only thread reads it.
-        unsafe { VARIABLES.heap }
+        unsafe { VARIABLES.front }
     }
 
     #[inline(always)]
@@ -252,13 +252,13 @@ mod declared {
 
     std::thread_local! {
         static VARIABLES: UnsafeCell<Variables> =
-            const { UnsafeCell::new(Variables { heap: &raw const PLACEHOLDER, stage: 0 }) };
+            const { UnsafeCell::new(Variables { front: &raw const PLACEHOLDER, stage: 0 }) };
     }
 
     #[inline(always)]
     pub(in crate::thread::current) fn get() -> *const Front {
         // SAFETY: the place is this thread's own.
-        unsafe { (*place()).heap }
+        unsafe { (*place()).front }
     }
 
     #[inline(always)]

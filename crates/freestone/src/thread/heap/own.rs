@@ -416,6 +416,14 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         }
     }
 
+    /// Publishes what has changed much since it was last published, when blocks of a class are taken out of spans: that the program holds `live` of them from this
+    /// heap, and that what was free inside spans no longer is.
+    #[inline]
+    pub(crate) fn publish_taken(self, class: usize, live: i64) {
+        self.publish_if_much(class, live);
+        self.accounts().publish_taken(&self.shared().usage);
+    }
+
     /// Publishes what the program holds of each class.
     #[cold]
     pub(crate) fn publish_all_live(self) {

@@ -6,7 +6,6 @@ use crate::shared::Shared;
 use crate::thread::idle::Look;
 use crate::thread::idle_note::Waiting;
 use crate::thread::life::succession::Which;
-use crate::thread::{returns, upkeep};
 use freestone_os::Os;
 
 /// Fewer bytes in blocks are not looked for in the background.
@@ -64,10 +63,7 @@ impl<O: Os + 'static> Threads<O> {
             may_wait |= waiting != Waiting::None;
             if waiting == Waiting::Long || which != Which::Expired {
                 if let Some(entered) = gated.try_enter_with(holdings) {
-                    upkeep::flush_all(entered.own());
-                    if which == Which::All {
-                        returns::release_all(entered.own());
-                    }
+                    which.empty(entered.own());
                 }
             }
         }

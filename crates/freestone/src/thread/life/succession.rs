@@ -12,7 +12,7 @@ use crate::size_class::{N_CLASSES, block_bytes};
 use crate::thread::heap::ThreadHeap;
 use crate::thread::heap::own::Own;
 use crate::thread::spare::SpareHeaps;
-use crate::thread::{large, route};
+use crate::thread::{large, returns, route, upkeep};
 use freestone_base::sync::Ordering;
 use freestone_os::Os;
 
@@ -25,6 +25,16 @@ pub(crate) enum Which {
     Rested,
     /// All.
     All,
+}
+
+impl Which {
+    /// Empties a heap's caches; if all is to go, also gives back the OS pages inside its spans in which no block is out.
+    pub(crate) fn empty<O: Os>(self, own: Own<'_, O>) {
+        upkeep::flush_all(own);
+        if self == Self::All {
+            returns::release_all(own);
+        }
+    }
 }
 
 impl<O: Os + 'static> Threads<O> {

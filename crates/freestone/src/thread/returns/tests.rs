@@ -148,11 +148,7 @@ fn all_is_purged_again_only_after_a_decay_time_or_if_much_has_become_free() {
     let world = World::new(4096);
     let heap = world.heap();
     world.os().advance_ms(5000);
-    let purged = || {
-        let before = world.os().purged_bytes();
-        release_all(heap);
-        world.os().purged_bytes() - before
-    };
+    let purged = || world.purged_by(|| release_all(heap));
     // Free blocks beside each of which one is live: 2 MiB that cannot go back.
     let every: Vec<*mut u8> = (0..4096).map(|_| heap.allocate(1024, 1).start).collect();
     every.iter().skip(1).step_by(2).for_each(|&block| free(heap, block));
@@ -180,11 +176,8 @@ fn spans_without_an_owner_are_not_looked_through_again_in_vain() {
     let (ended, heap) = (world.heap(), world.heap());
     let mut live = sparse(ended, 4096);
     world.end(ended);
-    let purged = |bytes| {
-        let before = world.os().purged_bytes();
-        world.shared.central.release_os_pages(&world.shared.pages, &world.shared.usage, bytes);
-        world.os().purged_bytes() - before
-    };
+    let (central, pages, usage) = (&world.shared.central, &world.shared.pages, &world.shared.usage);
+    let purged = |bytes| world.purged_by(|| central.release_os_pages(pages, usage, bytes));
     assert!(purged(Some(1 << 20)) >= 1 << 20);
     assert!(purged(Some(i64::MAX)) > 1 << 20, "the rest");
     // To be looked through, a span is made to have memory where nothing is carved.

@@ -150,8 +150,7 @@ fn bring<O: Os>(own: Own<'_, O>, watch: &WatchedHeap, class: usize) -> Option<*m
     let (bytes, wanted) = (block_bytes(class), capacity(class) as u32 / 2 + 1);
     let (magazine, os_page_bytes) = (watch.magazine(class), watch.os_page_bytes());
     let mut has_drained = false;
-    own.publish_if_much(class, own.bins().live(class));
-    own.accounts().publish_taken(&own.shared().usage);
+    own.publish_taken(class, own.bins().live(class));
     loop {
         let mut first = None;
         let carve = |start: *mut u8| {

@@ -18,7 +18,7 @@ use crate::thread::free_block::FreeBlock;
 use crate::thread::heap::own::Own;
 use crate::thread::watched::examine::{Examined, examine, examine_own, if_whole};
 use crate::thread::watched::quarantine::{OTHERS, Quarantine};
-use crate::thread::watched::release::{count_foreign_free, count_free, quarantine, release_others, settle};
+use crate::thread::watched::release::{count_free, quarantine, release_others, settle};
 use crate::thread::watched::request::Claim;
 use crate::thread::watched::seat::WatchedHeap;
 use crate::thread::watched::{large_block, large_marks};
@@ -91,7 +91,10 @@ pub(crate) unsafe fn free_examined<O: Os>(own: Own<'_, O>, examined: &Examined) 
         Some(watch) if is_own || !generation.is_explicit() => {
             let queue = if is_own { class } else { OTHERS };
             quarantine(own, watch, (block.start(), block_bytes(class)), queue);
-            if is_own { count_free(own, watch) } else { count_foreign_free(own, watch) }
+            if !is_own {
+                watch.live().note_foreign();
+            }
+            count_free(own, watch);
         }
         _ => {
             // SAFETY: the block is of `class`, out of its span, and no code uses it any more (this function's contract).

@@ -92,10 +92,9 @@ impl LiveCount {
         self.above.get() < 0
     }
 
-    /// Counts a block of another heap that is freed. Returns whether a burst may have ended.
-    pub(crate) fn count_foreign_free(&self) -> bool {
+    /// Notes that the next block that is freed is another heap's.
+    pub(crate) fn note_foreign(&self) {
         self.has_foreign.set(true);
-        self.count_free()
     }
 
     /// Counts blocks that came from spans.
@@ -156,6 +155,12 @@ mod tests {
         ends
     }
 
+    /// Frees a block of another heap. Returns whether a burst ends with it.
+    fn ends_with_foreign_free(count: &LiveCount) -> bool {
+        count.note_foreign();
+        count.count_free() && count.ends_burst()
+    }
+
     #[test]
     fn a_burst_ends_when_few_are_live_and_again_as_the_rest_is_freed() {
         let count = none();
@@ -201,7 +206,7 @@ mod tests {
     fn a_thread_that_frees_the_blocks_of_others_ends_no_burst() {
         let count = none();
         for _ in 0..5000 {
-            assert!(!count.count_foreign_free() || !count.ends_burst());
+            assert!(!ends_with_foreign_free(&count));
         }
     }
 
@@ -211,7 +216,7 @@ mod tests {
         for _ in 0..10 * BURST_LEAST {
             allocate(&count, 1);
             for _ in 0..2 {
-                assert!(!count.count_foreign_free() || !count.ends_burst());
+                assert!(!ends_with_foreign_free(&count));
             }
         }
         allocate(&count, 8000);
@@ -222,7 +227,7 @@ mod tests {
     fn blocks_of_others_end_a_burst_of_as_many_that_others_free() {
         let count = none();
         allocate(&count, 8000);
-        let ends = (0..8000).filter(|_| count.count_foreign_free() && count.ends_burst()).count();
+        let ends = (0..8000).filter(|_| ends_with_foreign_free(&count)).count();
         assert_eq!(ends, 5);
         // What was freed in this burst says nothing of the next.
         allocate(&count, BURST_LEAST / 2);

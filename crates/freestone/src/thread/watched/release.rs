@@ -50,13 +50,6 @@ pub(crate) fn count_free<O: Os>(own: Own<'_, O>, watch: &WatchedHeap) {
     }
 }
 
-/// As [`count_free`], of a block of another heap.
-pub(crate) fn count_foreign_free<O: Os>(own: Own<'_, O>, watch: &WatchedHeap) {
-    if watch.live().count_foreign_free() {
-        settle(own);
-    }
-}
-
 /// Does what is due after a free that left too much in the quarantine, or few blocks live. When a burst has ended, what is held back is released, and
 /// memory goes back: the thread may sleep from now on.
 #[cold]

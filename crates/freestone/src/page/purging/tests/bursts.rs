@@ -7,20 +7,13 @@ fn burst(heap: Own<'_, Fake>, mib: usize, size: usize) {
     blocks.into_iter().for_each(|block| free(heap, block));
 }
 
-/// How many bytes go back while `act` runs.
-fn purged_by(world: &World, act: impl FnOnce()) -> usize {
-    let before = world.os().purged_bytes();
-    act();
-    (world.os().purged_bytes() - before) as usize
-}
-
 #[test]
 fn bursts_that_repeat_keep_their_memory_be_it_of_small_or_large_blocks_until_the_decay_time() {
     for size in [512, 16 << 10, 5 * PAGE_BYTES] {
         let world = World::hardened(4096, "off");
         world.set(key::THP, "off");
         let heap = world.heap();
-        let purged = |n: usize| purged_by(&world, || (0..n).for_each(|_| burst(heap, 64, size)));
+        let purged = |n: usize| world.purged_by(|| (0..n).for_each(|_| burst(heap, 64, size)));
         let first = purged(1);
         let dirty = dirty_bytes(&world);
         assert!(
@@ -65,7 +58,7 @@ fn bursts_keep_their_memory_as_long_as_they_find_it_before_the_decay_time() {
     (0..12).for_each(|_| burst(heap, 64, 16 << 10));
     for round in 0..6 {
         world.os().advance_ms(400);
-        let purged = purged_by(&world, || burst(heap, 64, 16 << 10));
+        let purged = world.purged_by(|| burst(heap, 64, 16 << 10));
         assert!(purged <= 8 * MIB, "round {round}: {purged} bytes were purged");
     }
 }
@@ -97,7 +90,7 @@ struct Waves<'a> {
 impl Waves<'_> {
     /// Allocates up to 48 MiB, and frees all but every 16th block, those of one span after those of others. Returns how many bytes were purged.
     fn wave(&mut self, world: &World) -> usize {
-        purged_by(world, || {
+        world.purged_by(|| {
             let missing = 48 * 1024 - self.blocks.len();
             let other = self.by_others.then(|| world.heap());
             let heap = other.unwrap_or(self.heap);
@@ -125,9 +118,9 @@ fn repeat_waves(waves: &mut Waves<'_>, world: &World) -> usize {
 /// That what stayed goes back while something is done twelve times, half a decay time after each other, and not when it is done at once.
 fn goes_back(mut waves: Waves<'_>, world: &World, later: impl Fn(Own<'_, Fake>)) {
     let first = repeat_waves(&mut waves, world);
-    let at_once = purged_by(world, || later(waves.heap));
+    let at_once = world.purged_by(|| later(waves.heap));
     assert!(at_once < 3 * MIB, "{at_once} of {first}");
-    let in_the_end = purged_by(world, || {
+    let in_the_end = world.purged_by(|| {
         for _ in 0..12 {
             world.os().advance_ms(500);
             later(waves.heap);
@@ -167,7 +160,7 @@ fn memory_inside_spans_without_an_owner_goes_back_with_one_call_that_asks_for_it
     let world = World::hardened(4096, "off");
     let mut waves = Waves { heap: world.heap(), blocks: Vec::new(), by_others: true };
     let first = repeat_waves(&mut waves, &world);
-    let purged = purged_by(&world, || {
+    let purged = world.purged_by(|| {
         world.shared.central.release_os_pages(&world.shared.pages, &world.shared.usage, None);
     });
     assert!(purged > first.max(32 * MIB), "{purged}");
