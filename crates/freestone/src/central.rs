@@ -121,6 +121,7 @@ impl CentralLists {
         let class = span.class.get();
         let mut lists = self.classes[class as usize].lock();
         (lists.may_be_emptied, lists.has_freed) = (true, true);
+        usage.count_left_out(class as usize, i64::from(span.n_out.get()));
         span.owner.store(ptr::null_mut(), Ordering::Relaxed);
         span.set_entries(Entry::small(Generation::ABANDONED, class));
         if is_full(&span) {
@@ -135,6 +136,7 @@ impl CentralLists {
     pub(crate) fn adopt<'a, O: Os>(
         &self,
         pages: &'a PageHeap<O>,
+        usage: &Usage,
         class: usize,
         owner: *mut c_void,
         generation: Generation,
@@ -145,6 +147,7 @@ impl CentralLists {
         let lists = self.classes[class].lock();
         let span = lists.available.pop(pages.layout())?;
         self.n_available[class].fetch_sub(1, Ordering::Relaxed);
+        usage.count_left_out(class, -i64::from(span.n_out.get()));
         span.set_entries(Entry::small(generation, class as u8));
         span.owner.store(owner, Ordering::Release);
         Some(span)
@@ -175,7 +178,7 @@ impl CentralLists {
             return FreeOutcome::Refused(refused);
         }
         let (index, span) = (home.index_of(block.addr()), home.span);
-        usage.count_returned_block(class);
+        usage.count_left_out(class, -1);
         let block_bytes = block_bytes(class) as i64;
         usage.add_free_in_spans(block_bytes);
         let is_empty = span.n_out.get() == 0;

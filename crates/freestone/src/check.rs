@@ -111,7 +111,7 @@ fn check_counts<O: Os>(shared: &Shared<O>, threads: &Threads<O>, small: &InSpans
     hold(uncarved_bytes == small.uncarved_bytes, "what counts as never carved is in no block", PageIndex::NONE)?;
     for (class, n_out) in small.n_out.into_iter().enumerate() {
         let taken: i64 = threads.iter().map(|heap| heap.counts(class).out).sum();
-        let counted = taken - shared.usage.returned_blocks(class);
+        let counted = taken + shared.usage.left_out(class);
         hold(counted == n_out, "as many blocks count as out of their spans as are out", PageIndex::NONE)?;
     }
     Ok(())
@@ -215,12 +215,13 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
     check_watched(shared, own)?;
     let (mut n_spans, mut n_pages) = (0, 0);
     for class in 0..N_CLASSES {
-        let mut result = Ok(());
+        let (mut result, mut n_out) = (Ok(()), 0);
         let mut belongs = |page: PageIndex, listed: Listed| {
             n_spans += 1;
             // SAFETY: the span is in a list of the heap, so it has a record; no other thread is inside the allocator (the contract of `check`).
             let span = unsafe { OwnedSpan::at(&layout, page) };
             n_pages += u64::from(span.n_pages().0);
+            n_out += i64::from(span.n_out.get());
             let has_some = span.n_free.get() > 0 || span.fresh.get() != 0;
             hold(
                 span.entry(0).class_if_owned(own.lookup().tag()) == Some(class),
@@ -236,6 +237,8 @@ fn check_heap<O: Os>(shared: &Shared<O>, own: Own<'_, O>) -> Result<u32, Broken>
         });
         result?;
         check_bin(shared, own, class)?;
+        let counted = own.spans().of(class).n_out();
+        hold(counted == n_out, "a heap counts the blocks that are out of its spans", PageIndex::NONE)?;
     }
     hold(own.spans().n_pages() == n_pages, "a heap counts the pages of its spans", PageIndex::NONE)?;
     Ok(n_spans)

@@ -23,9 +23,8 @@ pub(crate) struct Usage {
     free_in_spans: AtomicI64,
     live_bytes: AtomicI64,
     peak_live_bytes: AtomicU64,
-    /// Blocks of each class that were freed into spans without an owner. The heap that took such a block out of its span still counts it as
-    /// out; subtracting this makes the sum over all heaps right.
-    returned_blocks: PerClass<AtomicI64>,
+    /// Blocks of each class that are out of spans without an owner: heaps count those of their own spans.
+    left_out: PerClass<AtomicI64>,
     in_vain: InVain,
 }
 
@@ -40,7 +39,7 @@ impl Usage {
             free_in_spans: AtomicI64::new(0),
             live_bytes: AtomicI64::new(0),
             peak_live_bytes: AtomicU64::new(0),
-            returned_blocks: PerClass::new([const { AtomicI64::new(0) }; N_CLASSES]),
+            left_out: PerClass::new([const { AtomicI64::new(0) }; N_CLASSES]),
             in_vain: InVain::new(),
         }
     }
@@ -118,15 +117,15 @@ impl Usage {
         self.peak_live_bytes.load(Ordering::Relaxed)
     }
 
-    /// Counts a block that was freed into a span without an owner.
-    pub(crate) fn count_returned_block(&self, class: usize) {
-        self.returned_blocks[class].fetch_add(1, Ordering::Relaxed);
+    /// Counts blocks that are out of spans whose heap ends; or, negative, that come back, or are out of spans that a heap adopts.
+    pub(crate) fn count_left_out(&self, class: usize, blocks: i64) {
+        self.left_out[class].fetch_add(blocks, Ordering::Relaxed);
     }
 
-    /// Blocks of `class` that were freed into spans without an owner since the process started.
+    /// Blocks of `class` that are out of spans without an owner.
     #[must_use]
-    pub(crate) fn returned_blocks(&self, class: usize) -> i64 {
-        self.returned_blocks[class].load(Ordering::Relaxed)
+    pub(crate) fn left_out(&self, class: usize) -> i64 {
+        self.left_out[class].load(Ordering::Relaxed)
     }
 }
 

@@ -82,7 +82,7 @@ fn small_blocks<O: Os + 'static>(shared: &Shared<O>, threads: &Threads<O>, class
     let mut row = ClassStats { block_bytes: bytes, ..ClassStats::default() };
     // A guarded block is in no span.
     let n_guarded = shared.guarded.live_classes().filter(|&of| of == class).count() as i64;
-    let mut n_out = n_guarded - shared.usage.returned_blocks(class);
+    let mut n_out = n_guarded + shared.usage.left_out(class);
     for heap in threads.iter() {
         let counts = heap.counts(class);
         row.n_allocations += counts.allocs;

@@ -50,8 +50,6 @@ fn span_with(world: &World, class: usize, n_out: usize) -> OwnSpan {
         assert_eq!(unsafe { home.give_back(block, LinkKey::PLAIN) }, Ok(()));
         world.shared.usage.add_free_in_spans(block_bytes(class) as i64);
     }
-    // The heap that took them out counts them.
-    world.heap().spans().of(class).count_out(blocks.len() as i64);
     OwnSpan { page: run.page, class, blocks }
 }
 
@@ -72,7 +70,8 @@ fn abandon(world: &World, span: &OwnSpan) {
 }
 
 fn adopt(world: &World, class: usize) -> Option<PageIndex> {
-    let adopted = world.shared.central.adopt(&world.shared.pages, class, adopter(), Generation::FIRST);
+    let adopted =
+        world.shared.central.adopt(&world.shared.pages, &world.shared.usage, class, adopter(), Generation::FIRST);
     adopted.map(|span| span.page())
 }
 
@@ -156,7 +155,7 @@ fn a_span_goes_to_the_page_heap_with_its_last_block_from_either_list() {
         }
         assert_eq!((small_pages(&world), listed(&world, span.class)), (0, Vec::new()));
         assert_eq!(adopt(&world, span.class), None);
-        assert_eq!(world.shared.usage.returned_blocks(span.class), span.blocks.len() as i64);
+        assert_eq!(world.shared.usage.left_out(span.class), 0);
     }
 }
 
@@ -169,7 +168,7 @@ fn an_address_that_is_no_allocated_block_is_refused_and_changes_nothing() {
     assert_eq!(free(&world, &span, span.blocks[0]), FreeOutcome::Refused(Refused::FreeAlready));
     let inside = span.blocks[1].wrapping_byte_add(16);
     assert_eq!(free(&world, &span, inside), FreeOutcome::Refused(Refused::NotABlock));
-    assert_eq!(world.shared.usage.returned_blocks(span.class), 1);
+    assert_eq!(world.shared.usage.left_out(span.class), 4);
     assert_eq!(world.check(), Ok(()));
 }
 
@@ -182,7 +181,7 @@ fn a_block_of_a_span_that_has_an_owner_is_not_touched() {
     let n_out = || span_at(&world, span.page).n_out.get();
     let before = n_out();
     assert_eq!(free(&world, &span, span.blocks[0]), FreeOutcome::Adopted);
-    assert_eq!((n_out(), world.shared.usage.returned_blocks(span.class)), (before, 0));
+    assert_eq!((n_out(), world.shared.usage.left_out(span.class)), (before, 0));
 }
 
 #[test]

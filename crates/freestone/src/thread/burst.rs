@@ -1,26 +1,79 @@
-//! When a burst ends: a thread had more blocks of a class than its bin holds, and has freed the last of them.
+//! When a burst ends: a thread had more blocks of a class than its bin holds, and has freed all but a few of them.
 //!
 //! ```text
-//!  a flush ─▶ the bin gets room only until the thread's last block of the class is freed ─▶ that free ends the burst
+//!  live │    ╭╮ more than the bin holds
+//!       │   ╭╯╰─╮
+//!       │  ╭╯   ╰─ · ─ a sixteenth of what was flushed: the burst ends; then again at a quarter of that, …, and with the last one
+//!       └──────────────
+//!  a flush ─▶ the bin gets room only until so few are live ─▶ that free takes the slow path, which empties the bin
 //!  a refill from a span ─▶ the thread needs more memory: no burst has ended
 //! ```
 //!
-//! A thread may sleep after the last free, and no other thread can empty its bins. So the last free of a burst takes the slow path. When a burst
-//! ends, bins of classes without a live block are emptied, and bins of the others get room only until *their* last block is freed.
-//! `docs/decisions/0008-the-last-block-of-a-burst.md` has the measurements.
+//! A thread may sleep after any free, and no other thread can empty its bins. Some blocks of a burst may stay for as long as the thread: so it ends when few
+//! are live, and what the frees after that leave in the bin is flushed at a quarter of them, and so on. When a burst ends, bins of other classes of which few blocks
+//! are live are emptied, too; those that had no burst when none is.
+//! `docs/decisions/0008-the-last-block-of-a-burst.md` and `0083-few-blocks-that-stay.md` have the measurements.
 //!
 //! Threads: only the heap's thread uses it.
 
 use crate::size_class::PerClass;
 use core::cell::Cell;
 
+/// A burst has ended when no more than one block in this many is live, of those that were flushed.
+const REST_PART: i64 = 16;
+
+/// The next end is at one in this many of those that are live at one end.
+const NEXT_PART: i64 = 4;
+
 /// See the module header. Zero is right for a heap that had no burst.
 #[derive(Debug)]
 pub(crate) struct BurstPolicy {
     /// A burst has ended, and since then every allocation was served from a bin.
     has_ended: Cell<bool>,
-    /// The classes whose room ends with the thread's last block.
-    awaits_last: PerClass<Cell<bool>>,
+    /// The classes whose room ends when few of the heap's blocks are live.
+    awaits_few: PerClass<Cell<bool>>,
+    /// With no more live blocks of all classes, more of a burst that has ended is released.
+    next_end: Cell<i64>,
+}
+
+/// How far a burst of a heap has ended.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Ended {
+    /// Few blocks of a class are live, for the first time.
+    Nearly,
+    /// Most of those that were live then are freed, or none is live.
+    Later,
+}
+
+/// How the blocks of a class go, of a burst or of none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Course {
+    /// Blocks that are live.
+    pub(crate) live: i64,
+    /// Blocks flushed since the bin was last empty.
+    pub(crate) flushed: u32,
+}
+
+impl Course {
+    /// Whether so few are live that a burst of the class has ended. Of a class that had none: whether none is.
+    pub(crate) fn has_few(self) -> bool {
+        self.live <= self.few()
+    }
+
+    /// Whether a burst of the class is about to end.
+    pub(crate) fn nears_end(self) -> bool {
+        !self.has_few() && self.live < i64::from(self.flushed)
+    }
+
+    /// With so many live blocks a burst of the class has ended.
+    fn few(self) -> i64 {
+        i64::from(self.flushed) / REST_PART
+    }
+
+    /// How many blocks are to be freed until few are live, or a quarter of the few.
+    fn until_next(self) -> i64 {
+        self.live - if self.has_few() { self.live / NEXT_PART } else { self.few() }
+    }
 }
 
 impl BurstPolicy {
@@ -29,7 +82,8 @@ impl BurstPolicy {
     pub(crate) const fn new() -> Self {
         Self {
             has_ended: Cell::new(false),
-            awaits_last: PerClass::new([const { Cell::new(false) }; crate::size_class::N_CLASSES]),
+            awaits_few: PerClass::new([const { Cell::new(false) }; crate::size_class::N_CLASSES]),
+            next_end: Cell::new(0),
         }
     }
 
@@ -38,35 +92,44 @@ impl BurstPolicy {
         self.has_ended.set(false);
     }
 
-    /// A burst has ended.
-    pub(crate) fn end(&self) {
-        self.has_ended.set(true);
+    /// A burst of a class has ended, and `n_live` blocks of all classes are live. Returns whether, and how far, a burst of the heap has ended with it: not if
+    /// it had before and most blocks that were live then still are.
+    pub(crate) fn end(&self, n_live: i64) -> Option<Ended> {
+        let is_first = !self.has_ended.replace(true);
+        if !is_first && n_live > self.next_end.get() {
+            return None;
+        }
+        // With the last block there is no next time.
+        self.next_end.set((n_live + NEXT_PART - 1) / NEXT_PART - 1);
+        Some(if is_first && n_live > 0 { Ended::Nearly } else { Ended::Later })
     }
 
-    /// Called when a bin's room is used up while the thread has `live` blocks of its class. Returns whether that was the last free of a burst.
-    pub(crate) fn was_last(&self, class: usize, live: i64) -> bool {
-        self.awaits_last[class].replace(false) && live <= 0
+    /// Called when a bin's room is used up. Returns whether that was awaited, and few blocks are live.
+    pub(crate) fn was_awaited(&self, class: usize, course: Course) -> bool {
+        self.awaits_few[class].replace(false) && course.has_few()
     }
 
-    /// Whether the room of a bin should end with the thread's last block: there `is_burst` of its class, or one has ended.
+    /// Whether the room of a bin should end when few blocks are live: there `is_burst` of its class, or one has ended.
     pub(crate) fn is_on_watch(&self, is_burst: bool) -> bool {
         is_burst || self.has_ended.get()
     }
 
-    /// The room to grant a bin that has `room`, so that the free of the last of `live` blocks takes the slow path; `None` if an earlier free does
-    /// that anyway, or if there is no block to wait for.
+    /// The room to grant a bin that has `room`, so that the free after which few blocks are live, or a quarter of the few, takes the slow path; `None` if an earlier
+    /// free does that anyway, or if there is no block to wait for.
     #[inline(always)]
-    pub(crate) fn await_last(&self, class: usize, live: i64, room: i64) -> Option<i64> {
-        let awaits = live > 0 && live <= room + 1;
+    pub(crate) fn await_few(&self, class: usize, course: Course, room: i64) -> Option<i64> {
+        let n = course.until_next();
+        let awaits = n > 0 && n <= room + 1;
         if awaits {
-            self.awaits_last[class].set(true);
+            self.awaits_few[class].set(true);
         }
-        awaits.then_some(live - 1)
+        awaits.then_some(n - 1)
     }
 
-    /// Whether the last block of a class is waited for.
-    pub(crate) fn awaits_last(&self, class: usize) -> bool {
-        self.awaits_last[class].get()
+    /// Whether it is awaited that few blocks of a class are live.
+    #[cfg(test)]
+    pub(crate) fn awaits_few(&self, class: usize) -> bool {
+        self.awaits_few[class].get()
     }
 }
 

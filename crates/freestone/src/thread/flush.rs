@@ -6,6 +6,7 @@
 use crate::misuse::Misuse;
 use crate::size_class::{N_CLASSES, block_bytes};
 use crate::span::{Generation, PageIndex, View};
+use crate::thread::burst::{Course, Ended};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::remote_frees::Slot;
@@ -58,49 +59,64 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     let allowed = i64::from(capacity::allowed(capacity, flushed, block_bytes(class)));
     let in_bin = bins.len(class);
     let len = in_bin + bins.n_aside(class);
-    let live = bins.live_beside(class, in_bin);
-    own.publish_if_much(class, live);
-    let was_last = burst.was_last(class, live);
-    if was_last || len >= allowed {
-        let keep = if was_last { 0 } else { capacity::kept(capacity, flushed, allowed) };
+    let course = course(own, class, len);
+    own.publish_if_much(class, bins.live_beside(class, in_bin));
+    let was_awaited = burst.was_awaited(class, course);
+    if was_awaited || len >= allowed {
+        let keep = if was_awaited { 0 } else { capacity::kept(capacity, flushed, allowed) };
         bins.count_flushed(class, u32::try_from(len - keep).unwrap_or(u32::MAX));
         flush(own, class, keep);
     }
-    if was_last {
+    if was_awaited {
         end_burst(own);
     }
     profiling::grant(own, class, (allowed - bins.len_with_aside(class)).max(0));
-    if burst.is_on_watch(capacity::is_burst(bins.flushed(class), whole, capacity)) {
-        await_last(own, class, live);
+    let flushed = bins.flushed(class);
+    if burst.is_on_watch(capacity::is_burst(flushed, whole, capacity)) {
+        await_few(own, class, Course { flushed, ..course });
     }
     sampling::after_overflow(own, class);
 }
 
-/// Grants a bin room only until the last of the thread's `live` blocks of its class is freed, if it has room for that many.
+/// How the blocks of a class go, of which `len` are in its bin. Those of the heap's spans that are out and not in the bin are live: what others have freed is
+/// until it is home, and what this thread frees of others does not count. Blocks of others in the bin make it too low, so that a burst ends early.
 #[inline]
-fn await_last<O: Os>(own: Own<'_, O>, class: usize, live: i64) {
-    if let Some(room) = own.burst().await_last(class, live, profiling::whole_room(own, class)) {
+fn course<O: Os>(own: Own<'_, O>, class: usize, len: i64) -> Course {
+    Course { live: own.spans().of(class).n_out() - len, flushed: own.bins().flushed(class) }
+}
+
+/// Grants a bin room only until few of the heap's blocks of its class are live, if it has room for that many.
+#[inline]
+fn await_few<O: Os>(own: Own<'_, O>, class: usize, course: Course) {
+    if let Some(room) = own.burst().await_few(class, course, profiling::whole_room(own, class)) {
         profiling::grant(own, class, room);
         sampling::settle(own, class);
     }
 }
 
-/// Ends a burst, whose last block the thread has freed: empties the bins of classes that it has no block of; the others are emptied when the
-/// last block of their class is freed. So nothing of the burst stays with a thread that goes idle.
+/// Ends a burst, of which few blocks are live: empties the bins of all classes of which few are; the others are emptied when few of theirs are. Sweeps the spans
+/// when most of those few are freed. So little of the burst stays with a thread that goes idle.
 fn end_burst<O: Os>(own: Own<'_, O>) {
     let (bins, burst) = (own.bins(), own.burst());
-    burst.end();
-    let mut awaits = false;
+    let mut n_live = 0;
     for class in 0..N_CLASSES {
-        let live = bins.live(class);
-        if live <= 0 && bins.len(class) > 0 {
-            flush(own, class, 0);
-        } else {
-            await_last(own, class, live);
+        if own.spans().of(class).n_out() > 0 {
+            n_live += course(own, class, bins.len_with_aside(class)).live.max(0);
         }
-        awaits |= burst.awaits_last(class);
     }
-    if !awaits {
+    let Some(ended) = burst.end(n_live) else { return };
+    let mut is_over = ended == Ended::Later;
+    for class in 0..N_CLASSES {
+        if own.spans().of(class).n_out() > 0 || !bins.is_empty(class) {
+            let course = course(own, class, bins.len_with_aside(class));
+            if course.has_few() && bins.len(class) > 0 {
+                flush(own, class, 0);
+            }
+            await_few(own, class, course);
+            is_over &= !course.nears_end();
+        }
+    }
+    if is_over {
         returns::sweep(own);
     }
 }

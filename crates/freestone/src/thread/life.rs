@@ -351,7 +351,7 @@ unsafe fn delete_blocks<O: Os>(own: Own<'_, O>) {
     for class in 0..N_CLASSES {
         while let Some(span) = own.spans().of(class).pop(own.layout()) {
             // SAFETY: no code uses a block of the heap (this function's contract).
-            let (n_out, n_free) = unsafe { own.spans().free_with_blocks(pages, class, span) };
+            let (n_out, n_free) = unsafe { own.spans().free_with_blocks(pages, span) };
             own.accounts().add_free(class, -i64::from(n_free));
             own.bins().count_remote_frees(class, u64::from(n_out));
         }

@@ -12,7 +12,7 @@
 //! - A span in `current`, `partial` or `full` is a small span of this class, has this heap's generation in the page map, and has this heap's
 //!   mailbox as its owner. It is in one of the three, and `listed` in its record says in which.
 //! - Spans in `partial` have a block to give, free or never carved; those in `full` have none. `current` may be either.
-//! - `n_out` counts the blocks that this heap took out of spans, less those that it gave back.
+//! - `n_out` is how many blocks of the class's spans are out.
 //!
 //! Threads: only the heap's thread. Any thread may read `n_out`.
 //!
@@ -169,23 +169,25 @@ impl ClassSpans {
         self.current.set(span.page());
     }
 
-    /// Counts blocks taken out of spans of the heap (or, negative, given back).
+    /// Counts blocks taken out of these spans (or, negative, given back).
     pub(crate) fn count_out(&self, blocks: i64) {
         self.n_out.store(self.n_out.load(Ordering::Relaxed) + blocks, Ordering::Relaxed);
     }
 
-    /// Blocks that this heap took out of its spans, less those that it gave back. Any thread may read it.
+    /// Blocks that are out of these spans: with the program, or in bins and inboxes. Any thread may read it.
     pub(crate) fn n_out(&self) -> i64 {
         self.n_out.load(Ordering::Relaxed)
     }
 
     /// Takes any span out of the heap's, the current one first.
     pub(crate) fn pop<'a>(&self, layout: &'a Layout) -> Option<OwnedSpan<'a>> {
-        match self.current.replace(PageIndex::NONE).some() {
+        let span = match self.current.replace(PageIndex::NONE).some() {
             // SAFETY: the span was the current one, so it is this heap's, and in no list.
-            Some(current) => Some(unsafe { OwnedSpan::at(layout, current) }),
-            None => [&self.partial, &self.full].into_iter().find_map(|list| list.pop(layout)),
-        }
+            Some(current) => unsafe { OwnedSpan::at(layout, current) },
+            None => [&self.partial, &self.full].into_iter().find_map(|list| list.pop(layout))?,
+        };
+        self.count_out(-i64::from(span.n_out.get()));
+        Some(span)
     }
 
     /// The spans that may have free blocks: the partial ones, and the current one.
@@ -263,9 +265,11 @@ impl OwnedSpans {
         owner: &Mailbox,
         generation: Generation,
     ) -> bool {
-        let adopted = shared.central.adopt(&shared.pages, class, owner.as_owner().cast_mut(), generation);
+        let owner = owner.as_owner().cast_mut();
+        let adopted = shared.central.adopt(&shared.pages, &shared.usage, class, owner, generation);
         let Some(span) = adopted else { return false };
         self.count_pages(span.n_pages());
+        self.of(class).count_out(i64::from(span.n_out.get()));
         self.of(class).use_span(&span);
         true
     }
@@ -377,14 +381,8 @@ impl OwnedSpans {
     ///
     /// # Safety
     /// - No code uses the blocks of the span.
-    pub(crate) unsafe fn free_with_blocks<O: Os>(
-        &self,
-        pages: &PageHeap<O>,
-        class: usize,
-        span: OwnedSpan<'_>,
-    ) -> (u32, u32) {
+    pub(crate) unsafe fn free_with_blocks<O: Os>(&self, pages: &PageHeap<O>, span: OwnedSpan<'_>) -> (u32, u32) {
         let (n_out, n_free) = (span.n_out.replace(0), span.n_free.get());
-        self.of(class).count_out(-i64::from(n_out));
         self.free_span(pages, span);
         (n_out, n_free)
     }
@@ -398,8 +396,13 @@ impl OwnedSpans {
 
     /// Calls `visit` with the first page of each span that is mostly free.
     pub(crate) fn for_each_mostly_free(&self, layout: &Layout, mut visit: impl FnMut(PageIndex)) {
-        let spans = self.classes.iter().flat_map(|class| class.with_free_blocks(layout));
-        spans.filter(|(_, span)| is_mostly_free(span)).for_each(|(page, _)| visit(page));
+        for class in self.classes.iter() {
+            for (page, span) in class.with_free_blocks(layout) {
+                if is_mostly_free(span) {
+                    visit(page);
+                }
+            }
+        }
     }
 
     /// Gives a span to the page heap: no block of it is out, and it is in no list.

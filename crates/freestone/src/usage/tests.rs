@@ -65,12 +65,12 @@ fn free_memory_in_spans_that_exceeded_the_bound_exceeds_it_down_to_half_of_it() 
 }
 
 #[test]
-fn returned_blocks_are_counted_by_class() {
+fn blocks_that_are_left_out_are_counted_by_class() {
     let usage = Usage::new();
-    usage.count_returned_block(3);
-    usage.count_returned_block(3);
-    usage.count_returned_block(N_CLASSES - 1);
-    assert_eq!([2, 3, 4, N_CLASSES - 1].map(|class| usage.returned_blocks(class)), [0, 2, 0, 1]);
+    usage.count_left_out(3, 7);
+    usage.count_left_out(3, -1);
+    usage.count_left_out(N_CLASSES - 1, -1);
+    assert_eq!([2, 3, 4, N_CLASSES - 1].map(|class| usage.left_out(class)), [0, 6, 0, -1]);
 }
 
 #[test]

@@ -19,6 +19,7 @@ impl Bins {
     }
 
     /// Blocks in a bin and set aside.
+    #[inline]
     pub(crate) fn len_with_aside(&self, class: usize) -> i64 {
         self.len(class) + self.n_aside(class)
     }

@@ -199,8 +199,9 @@ fn a_bin_is_granted_no_more_room_than_it_may_hold() {
     world.check().unwrap();
 }
 
+/// A class without a burst, of which a block is live, is in use: it may stay so for as long as the thread.
 #[test]
-fn a_burst_that_ends_leaves_a_class_in_use_its_bin_and_sweeps_the_spans_if_there_is_none() {
+fn a_burst_that_ends_leaves_a_class_in_use_its_bin_and_sweeps_the_spans() {
     for n_in_use in [0, 1] {
         let world = World::new(4096);
         let heap = world.heap();
@@ -209,9 +210,33 @@ fn a_burst_that_ends_leaves_a_class_in_use_its_bin_and_sweeps_the_spans_if_there
         blocks(heap, 700, 4000).into_iter().for_each(|block| free(heap, block));
         assert_eq!((heap.bins().len(burst), heap.bins().live(burst)), (0, 0));
         assert_eq!(heap.bins().len(in_use) > 0, n_in_use == 1);
-        assert_eq!(heap.burst().awaits_last(in_use), n_in_use == 1);
         let later_ms = heap.now_ms() + 2;
-        assert_eq!(heap.purge().begin_sweep(later_ms, 1000), n_in_use == 1, "a sweep has just begun, or none has");
+        assert!(!heap.purge().begin_sweep(later_ms, 1000), "a sweep has just begun");
+    }
+}
+
+/// The most blocks that stay in bins, and OS pages in spans, after a burst of which so many blocks of each class are live for good.
+#[test]
+fn a_thread_keeps_little_beside_the_blocks_that_stay_of_a_burst() {
+    for n_stay in [1, 3, 10] {
+        let world = World::new(4096);
+        let heap = world.heap();
+        let sizes = [40, 100, 500, 1000];
+        let all = sizes.map(|bytes| blocks(heap, bytes, 3000));
+        for at in 0..3000 {
+            for blocks in &all {
+                if at % (3000 / n_stay) != 0 {
+                    free(heap, blocks[at]);
+                }
+            }
+        }
+        let n_cached: i64 = sizes.map(|bytes| heap.bins().len(class_of(bytes))).into_iter().sum();
+        assert!(n_cached <= 4 * n_stay as i64, "{n_cached} blocks are cached beside {n_stay} of each class");
+        heap.accounts().publish_free(&world.shared.usage);
+        let most = (sizes.len() * n_stay * 6144) as i64;
+        let free_bytes = world.shared.usage.free_in_spans();
+        assert!(free_bytes <= most, "{free_bytes} bytes have memory beside {n_stay} of each class");
+        world.check().unwrap();
     }
 }
 
@@ -284,4 +309,26 @@ fn idle_explicit_heaps_leave_the_bins_of_threads_as_large_as_they_were() {
     assert_eq!((bin_capacity(heap, class), world.shared.usage.n_thread_heaps()), (alone, 1));
     world.shared.usage.set_n_heaps(2000, 1000);
     assert!(bin_capacity(heap, class) < alone);
+}
+
+/// A history in which others freed what the thread allocated, or the thread what others did.
+#[test]
+fn a_thread_that_has_exchanged_blocks_keeps_nothing_of_a_burst_either() {
+    for by_other in [true, false] {
+        let world = World::new(4096);
+        let (heap, other) = (world.heap(), world.heap());
+        let (allocates, frees) = if by_other { (heap, other) } else { (other, heap) };
+        for _ in 0..3 {
+            let blocks: Vec<_> = (0..1000).map(|at| allocates.allocate(16 + at * 37 % 1000, 1).start).collect();
+            blocks.into_iter().for_each(|block| free(frees, block));
+            upkeep::flush_all(frees);
+        }
+        for _ in 0..2 {
+            let blocks: Vec<_> = (0..60_000).map(|at| heap.allocate(16 + at * 37 % 1000, 1).start).collect();
+            blocks.into_iter().for_each(|block| free(heap, block));
+        }
+        let n_cached: i64 = (0..crate::size_class::N_CLASSES).map(|class| heap.bins().len(class)).sum();
+        assert_eq!((n_cached, heap.heap().span_pages()), (0, 0), "freed by others: {by_other}");
+        world.check().unwrap();
+    }
 }
