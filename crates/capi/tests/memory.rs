@@ -94,6 +94,13 @@ fn large_blocks_allocated_and_freed_in_turn_are_counted_exactly_and_purged_when_
 #[test]
 fn threads_that_sleep_after_a_burst_keep_little_of_it() {
     run("sleepers", &[]);
+    run("sleepers_with_a_block", &[]);
+    run("sleepers_with_a_block", &[("FREESTONE_HARDEN", "checks")]);
+}
+
+#[test]
+fn sparse_tables_that_come_and_go_do_not_become_resident() {
+    run("sparse", &[]);
 }
 
 #[test]

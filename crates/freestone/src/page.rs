@@ -34,6 +34,7 @@ mod address_range;
 pub(crate) mod ahead;
 mod allocation;
 mod cache_list;
+mod clearing;
 pub(crate) mod closed;
 mod deallocation;
 mod emptied;

@@ -281,10 +281,14 @@ static void scattered(void) {
 enum { N_SLEEPERS = 64, BURST_BYTES = 4 << 20 };
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 
+/* Whether each thread keeps a small block of its burst. */
+static int keeps_one;
+
 static void *burst_of_many_sizes(void *seed) {
     static void *all[BURST_BYTES / 16];
     unsigned state = (unsigned)(uintptr_t)seed;
     EXPECT(pthread_mutex_lock(&turn) == 0);
+    void *kept = keeps_one ? malloc(40) : NULL;
     int n_all = 0;
     for (size_t bytes = 0; bytes < BURST_BYTES; n_all++) {
         size_t size;
@@ -297,12 +301,14 @@ static void *burst_of_many_sizes(void *seed) {
     EXPECT(pthread_mutex_unlock(&turn) == 0);
     pthread_barrier_wait(&burst_over);
     pthread_barrier_wait(&leave);
+    free(kept);
     return NULL;
 }
 
-/* Threads have a burst of 4 MiB each, in turn, and sleep: at most 64 KiB each stay resident, half of it their stack and heap. The first of them has a
- * block that stays: what the background thread was started with. */
-static void sleepers(void) {
+/* Threads have a burst of 4 MiB each, in turn, and sleep: at most 64 KiB each stay resident, half of it their stack and heap; whether or not a small block
+ * of the burst stays. The first of them has one in any case: what the background thread was started with. */
+static void sleepers(int keep) {
+    keeps_one = keep;
     pthread_t threads[N_SLEEPERS];
     pthread_barrier_init(&burst_over, NULL, N_SLEEPERS + 1);
     pthread_barrier_init(&leave, NULL, N_SLEEPERS + 1);
@@ -435,6 +441,19 @@ static void moved(void) {
     free(in_its_way);
 }
 
+/* Tables of which little is written are allocated and freed in turn: none of them gets all its memory. */
+static void sparse(void) {
+    long before = resident_mib();
+    for (int i = 0; i < 20; i++) {
+        const size_t bytes = 64 << 20;
+        char *table = calloc(1, bytes);
+        EXPECT(table && table[0] == 0 && table[bytes / 2] == 0 && table[bytes - 1] == 0);
+        table[i << 20] = 1;
+        EXPECT(resident_mib() <= before + 16);
+        free(table);
+    }
+}
+
 int main(int n, char **arguments) {
     alarm(120);
     EXPECT(n == 2);
@@ -456,11 +475,15 @@ int main(int n, char **arguments) {
     } else if (!strcmp(part, "kept")) {
         kept();
     } else if (!strcmp(part, "sleepers")) {
-        sleepers();
+        sleepers(0);
+    } else if (!strcmp(part, "sleepers_with_a_block")) {
+        sleepers(1);
     } else if (!strcmp(part, "purged")) {
         purged();
     } else if (!strcmp(part, "moved")) {
         moved();
+    } else if (!strcmp(part, "sparse")) {
+        sparse();
     } else {
         return 2;
     }

@@ -11,7 +11,7 @@
 //! right for no others.
 
 use crate::api::local_heap::with_heap;
-use crate::api::process;
+use crate::api::process::{self, PROCESS};
 use crate::api::recording;
 use crate::api::shortage::{self, or_enomem};
 use crate::record::recorder::Asked;
@@ -261,7 +261,7 @@ fn allocate_zeroed_slow(size: usize, align: usize, family: Family) -> *mut u8 {
     let block = allocate_any(Request::new(size, align, family));
     if !block.zero && !block.start.is_null() {
         // SAFETY: the block was allocated for `size` bytes just now, and no other code has it.
-        unsafe { block.start.write_bytes(0, size) };
+        unsafe { PROCESS.shared.pages.clear(block.start, size) };
     }
     or_enomem(block.start)
 }

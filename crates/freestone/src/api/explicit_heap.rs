@@ -193,7 +193,7 @@ impl Heap {
         let start = NonNull::new(block.start)?;
         if !block.zero {
             // SAFETY: the block was allocated for that many bytes just now, and no other code has it.
-            unsafe { start.write_bytes(0, layout.size()) };
+            unsafe { PROCESS.shared.pages.clear(block.start, layout.size()) };
         }
         Some(start)
     }

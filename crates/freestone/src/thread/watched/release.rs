@@ -61,10 +61,7 @@ pub(crate) fn settle<O: Os>(own: Own<'_, O>) {
     }
     if watch.live().ends_burst() {
         release_all(own);
-        // What else is live soon ends, or has few spans.
-        if watch.live().is_none() {
-            returns::sweep(own);
-        }
+        returns::sweep(own);
     }
 }
 

@@ -1,0 +1,61 @@
+//! A new large block that is to read as zero, in memory that was used before.
+#![allow(unsafe_code)]
+//!
+//! To write zeros gives each OS page of the block memory. Of a sparse table a program writes little, and the next one in its place would have all its memory: so
+//! a long block of which hardly an OS page has memory is purged.
+//!
+//! # Safety
+//! Only whole OS pages inside a block that nothing was written to yet are purged.
+
+use crate::config::Prefault;
+use crate::page::page_heap::PageHeap;
+use crate::page::policy::density::{self, SAMPLES};
+use freestone_base::align;
+use freestone_base::units::{Bytes, Pages};
+use freestone_os::Os;
+
+/// Shorter blocks are written: that takes no longer than a few page faults.
+const SPARSE_LEAST: usize = 4 << 20;
+
+/// A block is sparse if at most so many of its samples have memory. If half of it has, to purge and to fault it in takes as long as to write all.
+const SPARSE_SAMPLES: usize = 1;
+
+impl<O: Os> PageHeap<O> {
+    /// Makes the first `bytes` of a new block, which starts at `start`, read as zero.
+    ///
+    /// # Safety
+    /// - The block has so many bytes, and is the caller's, who has written nothing to it.
+    pub(crate) unsafe fn clear(&self, start: *mut u8, bytes: usize) {
+        let whole = align::down(bytes, self.os.os_page_bytes());
+        // SAFETY: the OS pages are the new block's (this function's contract).
+        let purged =
+            if self.is_sparse(start, whole) && unsafe { self.purge_to_zero(start, whole) } { whole } else { 0 };
+        let rest = start.wrapping_add(purged);
+        // SAFETY: the bytes are the block's (this function's contract).
+        unsafe { rest.write_bytes(0, bytes - purged) };
+    }
+
+    /// Whether a block is long, and hardly an OS page of it has memory, as far as the kernel may be asked.
+    fn is_sparse(&self, start: *mut u8, bytes: usize) -> bool {
+        let is_whole = start.addr() % self.os.os_page_bytes() == 0;
+        if bytes < SPARSE_LEAST || !is_whole || self.settings.sandbox() || self.settings.prefault() != Prefault::Off {
+            return false;
+        }
+        let Some(pages) = Bytes(bytes).to_pages() else { return false };
+        let at = |sample: Pages| start.wrapping_add(sample.to_bytes().0);
+        let samples = (0..SAMPLES).map(|sample| at(density::page_of_sample(pages, sample)));
+        samples.filter(|&sample| self.os.is_resident(sample)).count() <= SPARSE_SAMPLES
+    }
+
+    /// Purges whole OS pages. Returns whether they read as zero now.
+    ///
+    /// # Safety
+    /// - They are in use and the caller's, and their contents are not needed.
+    unsafe fn purge_to_zero(&self, start: *mut u8, bytes: usize) -> bool {
+        // SAFETY: the range is committed, for it is in use, and its contents are not needed (this function's contract).
+        unsafe { self.os.purge(start, bytes) }.is_ok() && self.os.purge_zeroes()
+    }
+}
+
+#[cfg(test)]
+mod tests;
