@@ -74,6 +74,12 @@ impl LiveCount {
         self.has_foreign.set(false);
     }
 
+    /// Whether none is live, but for blocks of other heaps that the thread has freed.
+    #[cfg(test)]
+    pub(crate) fn is_none(&self) -> bool {
+        self.live() <= 0
+    }
+
     /// Counts a block that is handed out.
     #[inline(always)]
     pub(crate) fn count_alloc(&self) {
