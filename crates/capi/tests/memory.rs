@@ -104,6 +104,11 @@ fn sparse_tables_that_come_and_go_do_not_become_resident() {
 }
 
 #[test]
+fn tables_of_which_little_is_written_get_few_huge_pages() {
+    run("tables", &[]);
+}
+
+#[test]
 fn a_program_that_purges_keeps_the_os_pages_with_a_live_block_and_no_others() {
     run("purged", &[]);
     run("purged", &[("FREESTONE_HARDEN", "checks")]);

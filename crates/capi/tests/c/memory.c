@@ -454,6 +454,32 @@ static void sparse(void) {
     }
 }
 
+/* After blocks that are written everywhere, tables of which a byte in each 2 MiB is written: where the kernel grants huge pages, no more than two of them have
+ * some. */
+static void tables(void) {
+    const size_t mib = 1 << 20, bytes = 16 * mib;
+    for (int i = 0; i < 3; i++) {
+        char *dense = malloc(bytes);
+        EXPECT(dense);
+        memset(dense, 1, bytes);
+        free(HIDE(dense));
+    }
+    freestone_purge();
+    long before = resident_mib();
+    char *all[10];
+    for (int i = 0; i < 10; i++) {
+        all[i] = malloc(bytes);
+        EXPECT(all[i]);
+        for (size_t at = 0; at < bytes; at += 2 * mib) {
+            all[i][at] = 1;
+        }
+    }
+    EXPECT(resident_mib() <= before + 40);
+    for (int i = 0; i < 10; i++) {
+        free(all[i]);
+    }
+}
+
 int main(int n, char **arguments) {
     alarm(120);
     EXPECT(n == 2);
@@ -484,6 +510,8 @@ int main(int n, char **arguments) {
         moved();
     } else if (!strcmp(part, "sparse")) {
         sparse();
+    } else if (!strcmp(part, "tables")) {
+        tables();
     } else {
         return 2;
     }

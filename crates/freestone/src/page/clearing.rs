@@ -9,9 +9,8 @@
 
 use crate::config::Prefault;
 use crate::page::page_heap::PageHeap;
-use crate::page::policy::density::{self, SAMPLES};
 use freestone_base::align;
-use freestone_base::units::{Bytes, Pages};
+use freestone_base::units::Bytes;
 use freestone_os::Os;
 
 /// Shorter blocks are written: that takes no longer than a few page faults.
@@ -42,9 +41,7 @@ impl<O: Os> PageHeap<O> {
             return false;
         }
         let Some(pages) = Bytes(bytes).to_pages() else { return false };
-        let at = |sample: Pages| start.wrapping_add(sample.to_bytes().0);
-        let samples = (0..SAMPLES).map(|sample| at(density::page_of_sample(pages, sample)));
-        samples.filter(|&sample| self.os.is_resident(sample)).count() <= SPARSE_SAMPLES
+        self.n_resident_samples(start, pages) <= SPARSE_SAMPLES
     }
 
     /// Purges whole OS pages. Returns whether they read as zero now.

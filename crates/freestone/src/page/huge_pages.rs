@@ -5,6 +5,9 @@
 //! - for a large block, if the large blocks before it were densely written (`policy::density`): each is sampled when the next one is
 //!   allocated, and when it is freed.
 //!
+//! Its last huge page is left out: once a byte of a huge page is written, all of it has memory, so how densely the block is written shows only there.
+//! When it grows, that page was written, and is requested with what is added.
+//!
 //! A run with such a request is marked (`is_huge`). The request is withdrawn when the memory is given back, and when a part of the run
 //! becomes something else than a large block: a small span, whose OS pages go back one by one, would get 2 MiB for the next byte
 //! that is written.
@@ -15,7 +18,7 @@ use crate::page::policy::density::{self, Density, SAMPLES};
 use crate::page::policy::mappings;
 use crate::page::runs::{Extent, PurgingRun};
 use crate::page::state::State;
-use crate::span::{Kind, PageIndex};
+use crate::span::{Kind, PageIndex, Span};
 use freestone_base::align;
 use freestone_base::units::{PAGE_BYTES, Pages};
 use freestone_os::Os;
@@ -51,26 +54,47 @@ impl<O: Os> PageHeap<O> {
         let last = state.unsampled.take().and_then(|page| {
             let run = state.runs.record(page);
             // The run may have another owner now, or be unmapped: only the kernel is asked, and no memory is read.
-            self.sample(page, run.n_pages(), run.kind.get())
+            self.sample(page, run)
         });
         state.density.learn(last);
-        HugePlan { huge: state.density.is_enough().then_some(huge), pages: density::rounded(pages, huge) }
+        HugePlan { huge: state.density.is_enough(pages).then_some(huge), pages: density::rounded(pages, huge) }
+    }
+
+    /// As if blocks that were written everywhere had been sampled.
+    #[cfg(test)]
+    pub(crate) fn take_blocks_for_dense(&self) {
+        self.lock().density = Density::FULL;
     }
 
     /// How densely a large block was written; `None` if it is too short to say anything about others.
     pub(super) fn sample_density(&self, block: &OwnedRun) -> Option<Density> {
-        let record = self.record(block);
-        self.sample(block.page(), record.n_pages(), record.kind.get())
+        self.sample(block.page(), self.record(block))
     }
 
-    /// As [`PageHeap::sample_density`], of the pages of any run.
-    fn sample(&self, page: PageIndex, pages: Pages, kind: Kind) -> Option<Density> {
-        if kind != Kind::Large {
+    /// As [`PageHeap::sample_density`], of any run that starts at `page`. Of one with a request for huge pages, only the part that has none is sampled.
+    fn sample(&self, page: PageIndex, run: &Span) -> Option<Density> {
+        if run.kind.get() != Kind::Large {
             return None;
         }
-        self.huge_page_for(pages)?;
-        let start = |sample| self.layout().page_start(page + density::page_of_sample(pages, sample));
-        Some(Density::of_samples((0..SAMPLES).filter(|&sample| self.os.is_resident(start(sample))).count()))
+        let whole = Extent::new(page, run.n_pages());
+        let huge = self.huge_page_for(whole.pages)?;
+        let sampled = if run.is_huge.get() { self.without_request(whole, huge) } else { whole };
+        Some(Density::of_samples(self.n_resident_samples(self.start(sampled), sampled.pages)))
+    }
+
+    /// How many of the samples of `pages` from `start` on have memory.
+    pub(super) fn n_resident_samples(&self, start: *mut u8, pages: Pages) -> usize {
+        let os_page_bytes = self.os.os_page_bytes();
+        let samples =
+            (0..SAMPLES).map(|sample| start.wrapping_add(density::offset_of_sample(pages, sample, os_page_bytes)));
+        samples.filter(|&at| self.os.is_resident(at)).count()
+    }
+
+    /// The last whole huge page of a block, for which none is requested, so that what was written of it can be told.
+    fn without_request(&self, block: Extent, huge: Pages) -> Extent {
+        let start = self.start(block).addr();
+        let end = align::down(start + block.bytes(), huge.to_bytes().0);
+        Extent::new(block.first + Pages::in_bytes((end - start) as u64) - huge, huge)
     }
 
     /// Requests huge pages for the whole huge pages inside a large block from `from` on; none if the kernel has none, in a
@@ -81,8 +105,10 @@ impl<O: Os> PageHeap<O> {
             return;
         }
         let start = self.start(extent);
-        let first = align::down(start.addr() + from.to_bytes().0, huge).max(align::up(start.addr(), huge));
-        let end = align::down(start.addr() + extent.bytes(), huge);
+        // What had no request so far was written: the block grows.
+        let from = (start.addr() + from.to_bytes().0).saturating_sub(if from > Pages::ZERO { huge } else { 0 });
+        let first = align::down(from, huge).max(align::up(start.addr(), huge));
+        let end = align::down(start.addr() + extent.bytes(), huge) - huge;
         if first < end && self.os.advise_huge(start.wrapping_add(first - start.addr()), end - first, true).is_ok() {
             self.record(block).is_huge.set(true);
         }

@@ -62,7 +62,7 @@ impl State {
             caches: CacheList::empty(),
             churn: Churn::NONE,
             early_purge: EarlyPurge::NONE,
-            density: Density::FULL,
+            density: Density::UNKNOWN,
             unsampled: None,
             guarding: Guarding::NEW,
             listed: Pages::ZERO,

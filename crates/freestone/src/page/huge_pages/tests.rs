@@ -22,9 +22,16 @@ fn dense_large_blocks_get_huge_pages_and_the_request_is_withdrawn_with_the_memor
     let world = World::new(4096);
     world.os().give_huge_pages(HUGE_BYTES);
     let heap = world.heap();
+    free(heap, heap.allocate(9 * MIB, 1).start);
+    assert_eq!(world.os().huge_bytes(), 0, "none was seen to be dense");
     let block = heap.allocate(9 * MIB, 1).start;
     assert_eq!(block.addr() % HUGE_BYTES, 0);
-    assert_eq!(world.os().huge_bytes(), 10 * MIB, "the block is rounded up to whole huge pages");
+    let in_block = heap.usable_bytes(block).expect("the block is allocated");
+    assert_eq!(
+        (in_block, world.os().huge_bytes()),
+        (10 * MIB, 8 * MIB),
+        "rounded up to whole huge pages; the last is none"
+    );
     free(heap, block);
     assert!(has_marks(&world));
     world.shared.pages.purge();
@@ -41,9 +48,10 @@ fn density_is_sampled_at_the_start_of_os_pages_of_any_size() {
         let world = World::new(1 << os_page_log2);
         world.os().give_huge_pages(HUGE_BYTES);
         world.os().say_resident(false);
+        world.shared.pages.take_blocks_for_dense();
         let heap = world.heap();
         let block = heap.allocate(68 << PAGE_BYTES_LOG2, 1).start;
-        assert_eq!(world.os().huge_bytes(), 2 * HUGE_BYTES);
+        assert_eq!(world.os().huge_bytes(), HUGE_BYTES);
         free(heap, block);
         world.shared.pages.purge();
         let _ = heap.allocate(68 << PAGE_BYTES_LOG2, 1);
@@ -53,28 +61,47 @@ fn density_is_sampled_at_the_start_of_os_pages_of_any_size() {
 
 /// The fake kernel says that nothing is resident: as if no block was ever written.
 #[test]
-fn programs_of_sparse_blocks_get_huge_pages_for_one_of_them() {
+fn programs_of_sparse_blocks_get_huge_pages_for_one_of_them_and_only_after_dense_ones() {
+    for was_dense in [false, true] {
+        let world = World::new(4096);
+        world.os().give_huge_pages(HUGE_BYTES);
+        world.os().say_resident(false);
+        if was_dense {
+            world.shared.pages.take_blocks_for_dense();
+        }
+        let heap = world.heap();
+        let blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
+        assert_eq!(world.os().huge_bytes(), if was_dense { 6 * MIB } else { 0 });
+        blocks.into_iter().for_each(|block| free(heap, block));
+        world.check().unwrap();
+    }
+}
+
+/// What has huge pages has memory as a whole as soon as a byte of it is written: its samples would say that it is dense.
+#[test]
+fn of_a_block_with_huge_pages_the_last_one_which_has_no_request_is_sampled() {
     let world = World::new(4096);
     world.os().give_huge_pages(HUGE_BYTES);
-    world.os().say_resident(false);
-    let heap = world.heap();
-    let blocks: Vec<_> = (0..4).map(|_| heap.allocate(8 * MIB, 1).start).collect();
-    assert_eq!(world.os().huge_bytes(), 8 * MIB);
-    blocks.into_iter().for_each(|block| free(heap, block));
-    world.check().unwrap();
+    world.shared.pages.take_blocks_for_dense();
+    let block = take_run(&world, 130);
+    let extent = world.shared.pages.without_request(world.shared.pages.extent(&block), Pages(32));
+    assert_eq!((extent.first, extent.pages), (block.page() + Pages(96), Pages(32)));
+    assert!(world.shared.pages.record(&block).is_huge.get());
+    assert_eq!(world.os().huge_bytes(), 3 * HUGE_BYTES);
 }
 
 #[test]
 fn the_request_for_huge_pages_is_withdrawn_where_a_block_becomes_small_spans() {
     let world = World::new(4096);
     world.os().give_huge_pages(HUGE_BYTES);
+    world.shared.pages.take_blocks_for_dense();
     let heap = world.heap();
     // SAFETY: the heap and the blocks are this test's.
     unsafe {
         let block = heap.allocate(8 * MIB, 1).start;
-        assert_eq!(world.os().huge_bytes(), 8 * MIB);
+        assert_eq!(world.os().huge_bytes(), 6 * MIB);
         free(heap, block);
-        assert_eq!((dirty_bytes(&world), world.os().huge_bytes()), (8 * MIB as u64, 8 * MIB));
+        assert_eq!((dirty_bytes(&world), world.os().huge_bytes()), (8 * MIB as u64, 6 * MIB));
         let small = loop {
             let small = heap.allocate(1000, 1).start;
             if (block..block.add(8 * MIB)).contains(&small) {
@@ -91,6 +118,7 @@ fn the_request_for_huge_pages_is_withdrawn_where_a_block_becomes_small_spans() {
 fn a_block_that_takes_a_run_with_a_request_has_its_mark() {
     let world = World::new(4096);
     world.os().give_huge_pages(HUGE_BYTES);
+    world.shared.pages.take_blocks_for_dense();
     world.shared.pages.free(take_run(&world, 128));
     let block = take_run(&world, 128);
     assert!(has_marks(&world));
@@ -107,11 +135,12 @@ fn a_run_stays_marked_where_the_request_could_not_be_withdrawn() {
     for end in ends {
         let world = World::new(4096);
         world.os().give_huge_pages(HUGE_BYTES);
+        world.shared.pages.take_blocks_for_dense();
         let heap = world.heap();
         world.shared.pages.free(take_run(&world, 128));
         world.os().plan(Some(Failure { nth_call: 0, errno: Errno::NOMEM, for_good: true }));
         end(&world, heap);
-        assert!(has_marks(&world) && world.os().huge_bytes() == 4 * HUGE_BYTES);
+        assert!(has_marks(&world) && world.os().huge_bytes() == 3 * HUGE_BYTES);
         world.os().plan(None);
         world.shared.pages.free(take_run(&world, 128));
         world.shared.pages.purge();
@@ -130,10 +159,10 @@ fn a_run_without_a_request_becomes_a_span_without_a_call_of_the_kernel() {
     assert_eq!(world.os().n_calls(), 0);
 }
 
-/// From a page on, but for the beginning of the first huge page, which would be huge from its start.
+/// From a page on, and for the huge page before that, which had no request; but not for the last.
 #[test]
 fn huge_pages_are_requested_for_whole_ones_inside_the_block_from_a_page_on() {
-    for (n_pages, from, expected) in [(128, 0, 4), (128, 40, 3), (128, 64, 2), (127, 96, 0), (127, 95, 1), (20, 0, 0)] {
+    for (n_pages, from, expected) in [(128, 0, 3), (128, 40, 3), (128, 64, 2), (127, 96, 0), (127, 95, 1), (20, 0, 0)] {
         let world = World::new(4096);
         world.os().give_huge_pages(HUGE_BYTES);
         world.set(key::THP, "off");

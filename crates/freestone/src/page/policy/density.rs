@@ -1,10 +1,10 @@
 //! Density: whether large blocks are written densely enough for huge pages.
 //!
 //! A huge page costs one page fault instead of 512, and 2 MiB of memory for the first byte written in it. Large blocks are taken for dense
-//! at first; one that was written less than half ends that, and two dense ones in a row restore it. So a program of
-//! sparse tables, or of stacks, wastes memory for one of them; a program of buffers for none.
+//! once one was seen to be; one that was written less than half ends that, and two dense ones in a row restore it. So a program of
+//! sparse tables, or of stacks, wastes memory for none of them, or for one that comes after buffers.
 
-use freestone_base::units::Pages;
+use freestone_base::units::{PAGE_BYTES, Pages};
 
 /// Large blocks of fewer huge pages than this gain little.
 const HUGE_PAGES_LEAST: usize = 2;
@@ -22,6 +22,10 @@ const FULL: u32 = 256;
 /// Large blocks get huge pages from this density on.
 const DENSE_ENOUGH: u32 = FULL * 3 / 4;
 
+/// Blocks of so many pages (64 MiB) get huge pages if none was sampled: where one is written in part, the last huge page of that part is little beside it, and a
+/// program may have no other.
+const LONG_PAGES: u32 = 1024;
+
 /// Blocks long enough for huge pages are rounded up to whole ones if that adds at most one part in this many. They are rounded even if they
 /// get none, so that equal requests have equal usable sizes. (Pages that are not written have no memory.)
 const ROUND_SHARE: u32 = 8;
@@ -31,7 +35,11 @@ const ROUND_SHARE: u32 = 8;
 pub(in crate::page) struct Density(u32);
 
 impl Density {
+    /// No block was sampled. One that was written everywhere is enough for huge pages. (That it comes about in another way is rare, and harmless.)
+    pub(in crate::page) const UNKNOWN: Self = Self(FULL / 2 + 1);
+
     /// Every page of every block was written.
+    #[cfg(test)]
     pub(in crate::page) const FULL: Self = Self(FULL);
 
     /// The density of a block of whose samples `resident` have memory. (With huge pages one byte looks like 2 MiB; a block that was hardly
@@ -47,9 +55,9 @@ impl Density {
         }
     }
 
-    /// Whether blocks are dense enough for huge pages.
-    pub(in crate::page) fn is_enough(self) -> bool {
-        self.0 >= DENSE_ENOUGH
+    /// Whether blocks of `pages` are dense enough for huge pages.
+    pub(in crate::page) fn is_enough(self, pages: Pages) -> bool {
+        self.0 >= DENSE_ENOUGH || (self == Self::UNKNOWN && pages.0 >= LONG_PAGES)
     }
 }
 
@@ -64,9 +72,11 @@ pub(in crate::page) fn huge_page_for(pages: Pages, huge_page_bytes: usize) -> Op
     (huge > Pages::ZERO && huge.0 as usize * HUGE_PAGES_LEAST <= pages.0 as usize).then_some(huge)
 }
 
-/// The page of a block of `pages` in which a sample is taken: they lie in the middle of equal parts.
-pub(in crate::page) fn page_of_sample(pages: Pages, sample: usize) -> Pages {
-    Pages(((2 * sample + 1) * pages.0 as usize / (2 * SAMPLES)) as u32)
+/// Where in a block of `pages` the OS page of a sample starts: they lie about in the middle of equal parts, and in different OS pages of their page, for tables are
+/// often written at regular places.
+pub(in crate::page) fn offset_of_sample(pages: Pages, sample: usize, os_page_bytes: usize) -> usize {
+    let page = (2 * sample + 1) * pages.0 as usize / (2 * SAMPLES);
+    (page * PAGE_BYTES) + (2 * sample + 3) * os_page_bytes % PAGE_BYTES
 }
 
 /// The length of a block of `pages` that may get huge pages.

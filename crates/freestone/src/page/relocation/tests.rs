@@ -71,13 +71,14 @@ fn the_request_for_huge_pages_is_withdrawn_where_the_memory_has_moved_away() {
     for is_refused in [false, true] {
         let world = World::hardened(4096, "off");
         world.os().give_huge_pages(2 << 20);
+        world.shared.pages.take_blocks_for_dense();
         let [from, to] = [64, 128].map(|n| take_run(&world, n));
         let page = from.page();
-        assert_eq!(world.os().huge_bytes(), 12 * MIB);
+        assert_eq!(world.os().huge_bytes(), 8 * MIB);
         let plan = Failure { nth_call: 1, errno: Errno::NOMEM, for_good: false };
         world.os().plan(is_refused.then_some(plan));
         assert_eq!(world.shared.pages.relocate(from, to), Moved::Yes);
-        assert_eq!(world.os().huge_bytes(), if is_refused { 12 * MIB } else { 8 * MIB });
+        assert_eq!(world.os().huge_bytes(), if is_refused { 8 * MIB } else { 6 * MIB });
         // The run that the block became a part of: free pages may lie before it.
         let is_huge = world.shared.pages.inspect(|state| {
             let (_, run) = state.runs.iter().find(|(run, _)| page < run.end()).expect("it is in a run");
