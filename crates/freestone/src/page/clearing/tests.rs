@@ -29,6 +29,7 @@ fn world(resident: bool) -> World {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "looks at 16 MiB byte by byte")]
 fn a_long_block_without_memory_is_purged_up_to_its_last_whole_os_page() {
     assert_eq!(cleared(&world(false), 8 * MIB + 100), 8 * MIB as u64);
     assert_eq!(cleared(&world(true), 8 * MIB + 100), 0);
@@ -40,6 +41,7 @@ fn a_short_block_is_written() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "looks at 16 MiB byte by byte")]
 fn where_the_kernel_may_not_be_asked_a_block_is_written() {
     for (option, value) in [(key::SANDBOX, "on"), (key::PREFAULT, "touch")] {
         let world = world(false);
@@ -49,6 +51,7 @@ fn where_the_kernel_may_not_be_asked_a_block_is_written() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "looks at 8 MiB byte by byte")]
 fn a_block_that_cannot_be_purged_to_zero_is_written() {
     let world = world(false);
     world.os().keep_contents_on_purge();

@@ -217,6 +217,7 @@ fn a_burst_that_ends_leaves_a_class_in_use_its_bin_and_sweeps_the_spans() {
 
 /// The most blocks that stay in bins, and OS pages in spans, after a burst of which so many blocks of each class are live for good.
 #[test]
+#[cfg_attr(miri, ignore = "takes 36,000 blocks")]
 fn a_thread_keeps_little_beside_the_blocks_that_stay_of_a_burst() {
     for n_stay in [1, 3, 10] {
         let world = World::new(4096);
@@ -313,6 +314,7 @@ fn idle_explicit_heaps_leave_the_bins_of_threads_as_large_as_they_were() {
 
 /// A history in which others freed what the thread allocated, or the thread what others did.
 #[test]
+#[cfg_attr(miri, ignore = "takes 240,000 blocks")]
 fn a_thread_that_has_exchanged_blocks_keeps_nothing_of_a_burst_either() {
     for by_other in [true, false] {
         let world = World::new(4096);
