@@ -162,7 +162,7 @@ void *freestone_heap_realloc(freestone_heap_t *heap, void *block, size_t size) F
 
 /*
  * Frees a block of `heap`. Returns a code: FREESTONE_FOREIGN, with nothing freed, for a block of another heap. NULL does nothing. `free` frees blocks of
- * any heap and is faster: this function finds out whose the block is first.
+ * any heap and is faster: this function finds out whether the block is of `heap` first.
  */
 FREESTONE_ATTR_NONNULL(1)
 freestone_code_t freestone_heap_free(freestone_heap_t *heap, void *block) FREESTONE_NOTHROW;

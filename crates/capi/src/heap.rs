@@ -51,7 +51,7 @@ impl Handle {
 
     /// Whether the block is this heap's.
     fn owns(&self, block: *const c_void) -> bool {
-        door::owner(block.cast()) == Owner::Heap(ptr::from_ref(self).cast_mut().cast())
+        door::is_of(&self.heap, block.cast())
     }
 }
 

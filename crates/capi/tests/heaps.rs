@@ -54,3 +54,8 @@ fn a_refused_call_of_a_heap_says_why_by_code_and_details() {
 fn the_owner_of_a_block_is_known_and_no_other_heap_frees_it() {
     run("owners");
 }
+
+#[test]
+fn the_time_to_free_a_block_of_a_heap_does_not_depend_on_how_many_heaps_there_are() {
+    run("many_heaps");
+}

@@ -30,7 +30,7 @@ pub use crate::api::free::{
     AtHand, CLASS_BOUND, free, free_aligned_sized, free_at_hand, free_sized, free_slow_as, try_usable_size, usable_size,
 };
 pub use crate::api::heap_map::{MAGIC as HEAP_MAP_MAGIC, VERSION as HEAP_MAP_VERSION};
-pub use crate::api::owner::{Owner, owner, set_handle};
+pub use crate::api::owner::{Owner, is_of, owner, set_handle};
 pub use crate::api::realloc::reallocate;
 pub use crate::check::Broken;
 pub use crate::config::{Settings, find, key};

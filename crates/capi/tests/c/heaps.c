@@ -292,6 +292,25 @@ static void owners(void) {
     freestone_heap_delete(second);
 }
 
+/* Blocks of the first of many heaps are told from others, and freed, millions of times: a search through the heaps would take minutes. */
+static void many_heaps(void) {
+    enum { N_HEAPS = 4000, N_TIMES = 5000000 };
+    static freestone_heap_t *heaps[N_HEAPS];
+    for (int i = 0; i < N_HEAPS; i++) {
+        EXPECT(heaps[i] = freestone_heap_new());
+    }
+    char *large = freestone_heap_malloc(heaps[0], 100000);
+    for (int i = 0; i < N_TIMES; i++) {
+        char *block = freestone_heap_malloc(heaps[0], 100);
+        EXPECT(freestone_heap_usable_size(heaps[0], large) >= 100000 && freestone_heap_usable_size(heaps[1], large) == 0);
+        EXPECT(freestone_heap_free(heaps[0], block) == FREESTONE_OK);
+    }
+    EXPECT(freestone_heap_free(heaps[0], large) == FREESTONE_OK);
+    for (int i = 0; i < N_HEAPS; i++) {
+        freestone_heap_delete(heaps[i]);
+    }
+}
+
 int main(int argc, char **argv) {
     alarm(60);
     const char *part = argc > 1 ? argv[1] : "";
@@ -304,6 +323,7 @@ int main(int argc, char **argv) {
     else if (strcmp(part, "overflow") == 0) overflow();
     else if (strcmp(part, "refusals") == 0) refusals();
     else if (strcmp(part, "owners") == 0) owners();
+    else if (strcmp(part, "many_heaps") == 0) many_heaps();
     else EXPECT(!"a part of this program");
     return 0;
 }

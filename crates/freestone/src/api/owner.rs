@@ -21,6 +21,18 @@ pub fn set_handle(heap: &Heap, handle: *mut ()) {
     heap.record().holdings().set_handle(handle);
 }
 
+/// Whether the block at `address` is one of `heap`: whether [`owner`] says so, in a time that does not depend on how many heaps there are.
+#[must_use]
+pub fn is_of(heap: &Heap, address: *const u8) -> bool {
+    let (shared, record) = (&PROCESS.shared, heap.record());
+    match locate(shared, address.cast_mut()) {
+        Place::Small { entry, .. } => entry.generation() == record.gated().heap().generation(),
+        Place::Large { page } => large::is_of(shared, page, record.holdings()),
+        // Guarded blocks and blocks of no bytes are the process's.
+        Place::Guarded | Place::Empty | Place::Wrong(_) => false,
+    }
+}
+
 /// Whose block the one at `address` is.
 ///
 /// # Complexity

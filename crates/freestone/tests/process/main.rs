@@ -14,6 +14,7 @@ mod heap_profile;
 mod lifetimes;
 mod live_page;
 mod memory;
+mod owners;
 mod recording;
 
 use freestone::Freestone;
