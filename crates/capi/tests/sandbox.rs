@@ -41,6 +41,17 @@ fn a_process_that_may_only_map_allocates_and_frees_as_usual() {
     run("all_refused", &[], succeeds);
 }
 
+#[test]
+fn where_nothing_is_mapped_each_malloc_fails_with_few_system_calls() {
+    run("nothing_maps", &[], succeeds);
+    run("nothing_may_be_mapped", &[], succeeds);
+}
+
+#[test]
+fn malloc_succeeds_again_once_a_limit_of_address_space_is_raised() {
+    run("maps_again", &[], succeeds);
+}
+
 /// Many ranges go back with one call, until a filter refuses it; then one by one.
 #[test]
 fn memory_goes_back_also_when_the_call_for_many_ranges_is_refused_from_some_time_on() {

@@ -215,6 +215,11 @@ pub unsafe trait Os: Sync {
     /// [`Os::commit`] finds out. Another `attempt` proposes another place; `None` when there is none left to propose.
     fn propose_range(&self, bytes: usize, attempt: u32) -> Option<*mut u8>;
 
+    /// Whether the kernel maps no `bytes` now, wherever it likes: then no place that is proposed is better than another. It may say `false` without asking.
+    fn refuses(&self, _bytes: usize) -> bool {
+        false
+    }
+
     /// Reserved → ready: maps `bytes` at `at`. `lazily` asks the kernel not to count the memory before it is written.
     ///
     /// # Errors

@@ -98,6 +98,13 @@ unsafe impl Os for Linux {
         }
     }
 
+    fn refuses(&self, bytes: usize) -> bool {
+        let Some(at) = map(bytes) else { return true };
+        // SAFETY: the memory was mapped just now, and no code uses it.
+        unsafe { unmap(at, bytes) };
+        false
+    }
+
     unsafe fn commit(&self, at: *mut u8, bytes: usize, lazily: bool) -> Result<(), Errno> {
         let lazy = if lazily { MapFlags::NORESERVE } else { MapFlags::empty() };
         let flags = MapFlags::PRIVATE | FIXED_NOREPLACE | lazy;

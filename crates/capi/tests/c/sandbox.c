@@ -4,14 +4,18 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
@@ -169,6 +173,68 @@ static int each_refused(char *self, unsigned error) {
     return 0;
 }
 
+static volatile sig_atomic_t n_refused;
+static unsigned refused_with;
+
+/* Counts a system call, and refuses it. */
+static void refuse(int signal, siginfo_t *info, void *context) {
+    (void)signal;
+    (void)info;
+    n_refused++;
+    ucontext_t *interrupted = context;
+#if defined __x86_64__
+    interrupted->uc_mcontext.gregs[REG_RAX] = -(greg_t)refused_with;
+#elif defined __aarch64__
+    interrupted->uc_mcontext.regs[0] = -(uint64_t)refused_with;
+#else
+    (void)interrupted;
+    _exit(77);
+#endif
+}
+
+static void expect_no_memory(size_t size) {
+    errno = 0;
+    if (malloc(size) || errno != ENOMEM) {
+        fail("memory, or another error than that there is none");
+    }
+}
+
+/* No memory is mapped from before the first allocation on: each `malloc` fails with few system calls. */
+static void nothing_maps(unsigned error) {
+    enum { N_BLOCKS = 20, CALLS_EACH = 40 };
+    static const long calls[] = {SYS_mmap, SYS_munmap, SYS_getrandom, SYS_futex, SYS_madvise, SYS_mprotect, SYS_brk};
+    struct sigaction action = {.sa_sigaction = refuse, .sa_flags = SA_SIGINFO};
+    refused_with = error;
+    sigaction(SIGSYS, &action, NULL);
+    filter(calls, LENGTH(calls), SECCOMP_RET_TRAP, SECCOMP_RET_ALLOW);
+    for (size_t at = 0; at < N_BLOCKS; at++) {
+        expect_no_memory(100 + at * 9000);
+    }
+    if (n_refused < N_BLOCKS) {
+        fail("the kernel was not asked");
+    }
+    if (n_refused > N_BLOCKS * CALLS_EACH) {
+        fail("a malloc that fails makes many system calls");
+    }
+    _exit(0);
+}
+
+/* A limit of address space that leaves no memory is set before the first allocation, and raised again. */
+static void maps_again(void) {
+    struct rlimit before, none = {.rlim_cur = 1 << 16};
+    getrlimit(RLIMIT_AS, &before);
+    none.rlim_max = before.rlim_max;
+    for (int round = 0; round < 3; round++) {
+        setrlimit(RLIMIT_AS, &none);
+        expect_no_memory(100);
+        expect_no_memory(100000);
+    }
+    setrlimit(RLIMIT_AS, &before);
+    made(malloc(100), 100);
+    made(malloc(100000), 100000);
+    _exit(0);
+}
+
 int main(int argc, char **argv) {
     const char *part = argc > 1 ? argv[1] : "";
     if (!strcmp(part, "work")) {
@@ -178,6 +244,15 @@ int main(int argc, char **argv) {
     if (!strcmp(part, "each_refused")) {
         int refused = each_refused(argv[0], EPERM);
         return refused ? refused : each_refused(argv[0], ENOSYS);
+    }
+    if (!strcmp(part, "nothing_maps")) {
+        nothing_maps(ENOMEM);
+    }
+    if (!strcmp(part, "nothing_may_be_mapped")) {
+        nothing_maps(EPERM);
+    }
+    if (!strcmp(part, "maps_again")) {
+        maps_again();
     }
     free(malloc(100));
     if (!strcmp(part, "all_refused")) {

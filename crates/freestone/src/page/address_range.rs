@@ -13,15 +13,23 @@ use freestone_os::Os;
 /// Smaller ranges are not worth trying: one unit of pages with its metadata, and the place for that.
 const BYTES_LEAST: usize = PAGES_UNIT * PAGE_BYTES / 4 * 5;
 
-/// Finds an address range, and commits its first metadata.
+/// More than the first metadata of an address range. Who gets no such memory anywhere does not find a place for a range.
+const NEEDED_BYTES: usize = 4 * PAGE_BYTES;
+
+/// Finds an address range, and commits its first metadata. If the kernel refuses all memory, that takes few system calls: each failing allocation of a
+/// process without a range comes here.
 pub(super) fn open<O: Os>(os: &O) -> Option<MetadataArrays> {
-    let mut bytes = os.range_bytes_wanted();
+    let (mut bytes, mut is_asked) = (os.range_bytes_wanted(), false);
     while bytes >= BYTES_LEAST {
         let mut attempt = 0;
         while let Some(base) = os.propose_range(bytes, attempt) {
             if let Some(metadata) = lay_out(os, base, bytes) {
                 return Some(metadata);
             }
+            if !is_asked && os.refuses(NEEDED_BYTES) {
+                return None;
+            }
+            is_asked = true;
             attempt += 1;
         }
         bytes /= 2;

@@ -32,3 +32,11 @@ fn where_there_is_no_room_for_the_wanted_range_one_of_half_its_length_is_opened(
     let bytes = opened.layout().n_pages * PAGE_BYTES;
     assert!((RANGE_BYTES / 2..=RANGE_BYTES).contains(&bytes), "{bytes} bytes of pages");
 }
+
+/// Such as one beyond the addresses that the processor has: the kernel says that memory ran out.
+#[test]
+fn where_one_place_is_refused_others_are_tried() {
+    let os = Fake::new(4096, 2 * RANGE_BYTES);
+    os.plan(Some(Failure { nth_call: 1, errno: Errno::NOMEM, for_good: false }));
+    assert!(open(&os).is_some());
+}
