@@ -200,6 +200,15 @@ fn profiles_are_written_at_so_many_bytes_at_so_much_growth_and_at_an_interval() 
 }
 
 #[test]
+fn a_profile_that_is_due_is_written_on_a_stack_of_which_little_is_left() {
+    for way in WAYS {
+        let options = [("", "on"), ("_INTERVAL", "1"), ("_GROWTH", "1m")];
+        let (output, n) = run(way, "grow_on_measured", "measured", &options);
+        assert!(is_silent(&output) && n >= 10, "{way:?}: {output:?}, {n} profiles");
+    }
+}
+
+#[test]
 fn options_that_are_not_understood_are_said_and_a_profile_that_nobody_asked_for_fails_once() {
     for way in WAYS {
         for (name, value) in [

@@ -66,7 +66,7 @@ pub fn write_descriptor(_descriptor: i32, _bytes: &[u8]) -> Result<(), Errno> {
 ///
 /// # Errors
 /// Always.
-pub fn read_pieces(_path: &CStr, _each: impl FnMut(&[u8]) -> Result<(), Errno>) -> Result<(), Errno> {
+pub fn read_pieces(_path: &CStr, _room: &mut [u8], _each: impl FnMut(&[u8]) -> Result<(), Errno>) -> Result<(), Errno> {
     Err(ABSENT)
 }
 

@@ -100,6 +100,8 @@ pub(crate) fn stays(found: Option<Module>) -> bool {
     !has_loader() || found.is_some_and(|module| module.is_program() || is_in(module))
 }
 
+/// A function of its own, because it needs much of the stack.
+#[inline(never)]
 fn find_in_table(at: usize) -> Option<Module> {
     let found = table::TABLE.find(at)?;
     let source = Source::Table { bias: found.bias };

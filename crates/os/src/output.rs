@@ -78,17 +78,20 @@ fn write_all(to: BorrowedFd<'_>, bytes: &[u8]) -> Result<(), Errno> {
     without_signals(|| write_whole(bytes, |rest| rustix::io::write(to, rest)))
 }
 
-/// Reads the file at `path` to its end, and passes on each piece.
+/// Reads the file at `path` to its end, and passes on each piece, which is read into `room`.
 ///
 /// # Errors
 /// The kernel's error from opening or reading, or the first that `each` returns.
-pub fn read_pieces(path: &CStr, mut each: impl FnMut(&[u8]) -> Result<(), Errno>) -> Result<(), Errno> {
+pub fn read_pieces(
+    path: &CStr,
+    room: &mut [u8],
+    mut each: impl FnMut(&[u8]) -> Result<(), Errno>,
+) -> Result<(), Errno> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut piece = [0u8; 1024];
     loop {
-        match rustix::io::read(&file, &mut piece) {
+        match rustix::io::read(&file, &mut *room) {
             Ok(0) => return Ok(()),
-            Ok(n) => each(piece.get(..n).unwrap_or_default())?,
+            Ok(n) => each(room.get(..n).unwrap_or_default())?,
             Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }

@@ -105,6 +105,31 @@ static void grow_on_tiny(void) {
     EXPECT(!pthread_create(&thread, &attributes, grow, NULL) && !pthread_join(thread, NULL));
 }
 
+enum { STACK = 256 << 10, UNUSED = 0x5a, MOST_USED = 6 << 10 };
+static char stack[STACK] __attribute__((aligned(4096)));
+static char *top;
+
+/* Grows by large blocks, and by small ones. */
+static void *grow_measured(void *argument) {
+    char here;
+    top = &here;
+    grow(NULL);
+    for (int n = 0; n < 4000; n++) EXPECT(malloc(1000));
+    return argument;
+}
+
+/* On a stack of which the deepest byte that is used is told afterwards: the smallest stacks have 9 KiB for program and allocator. */
+static void grow_on_measured(void) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    memset(stack, UNUSED, STACK);
+    EXPECT(!pthread_attr_init(&attributes) && !pthread_attr_setstack(&attributes, stack, STACK));
+    EXPECT(!pthread_create(&thread, &attributes, grow_measured, NULL) && !pthread_join(thread, NULL));
+    char *deepest = stack;
+    while (*deepest == UNUSED) deepest++;
+    if (top - deepest > MOST_USED) fprintf(stderr, "%td bytes of the stack were used\n", top - deepest);
+}
+
 __attribute__((noinline)) void *site_small(void) { return malloc(100); }
 __attribute__((noinline)) void *site_large(void) { return malloc(3 << 20); }
 
@@ -206,6 +231,7 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "pass")) pass();
     if (!strcmp(argv[1], "grow")) grow(NULL);
     if (!strcmp(argv[1], "grow_on_tiny")) grow_on_tiny();
+    if (!strcmp(argv[1], "grow_on_measured")) grow_on_measured();
     if (!strcmp(argv[1], "wait")) {
         free(malloc(100));
         /* When there is a fourth, the third is whole. */

@@ -19,12 +19,11 @@ pub(super) fn has(name: &[u8], letter: u8) -> bool {
     })
 }
 
-/// A name with what its letters stand for. `value` writes that of a letter, or returns `false` if the letter has none: then it stays, with its `%`.
-pub(super) fn expand(name: &[u8], value: &dyn Fn(u8, &mut FileName) -> bool) -> FileName {
-    let mut text = FixedText::new();
+/// Writes a name, with what its letters stand for, into `text`, which is empty. `value` writes that of a letter, or returns `false` if the letter has none: then it stays, with its `%`.
+pub(super) fn expand(text: &mut FileName, name: &[u8], value: &dyn Fn(u8, &mut FileName) -> bool) {
     let mut is_plain = true;
     for part in name.split(|&byte| byte == b'%') {
-        let is_known = !is_plain && part.first().is_some_and(|&letter| value(letter, &mut text));
+        let is_known = !is_plain && part.first().is_some_and(|&letter| value(letter, text));
         if !is_plain && !is_known {
             text.push(b"%");
         }
@@ -33,7 +32,6 @@ pub(super) fn expand(name: &[u8], value: &dyn Fn(u8, &mut FileName) -> bool) -> 
         is_plain = !is_plain && part.is_empty();
     }
     text.push(b"\0");
-    text
 }
 
 #[cfg(test)]

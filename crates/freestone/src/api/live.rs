@@ -229,7 +229,9 @@ fn has_number(settings: &Settings) -> bool {
 fn path_of(settings: &Settings) -> Option<FileName> {
     let template = settings.live_path().load()?;
     let value = |letter, text: &mut FileName| letter == b'p' && write!(text, "{}", process::id()).is_ok();
-    Some(file_name::expand(template.to_bytes(), &value))
+    let mut path = FileName::new();
+    file_name::expand(&mut path, template.to_bytes(), &value);
+    Some(path)
 }
 
 /// `None` if the process's number makes the path too long.

@@ -7,7 +7,7 @@ use crate::heap_profile::text::{self, Snapshot};
 use core::ffi::CStr;
 use core::fmt::Write;
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
-use freestone_os::Errno;
+use freestone_os::{Errno, OutputFile};
 
 /// The file that is written by default.
 const DEFAULT_FILE: &[u8] = b"freestone.%p.%n.heap";
@@ -69,25 +69,47 @@ impl ProfileFiles {
         is_said: bool,
     ) -> Result<(), Errno> {
         let number = self.n_files.fetch_add(1, Ordering::Relaxed) + 1;
-        let name = match settings.heap_profile_file().load() {
-            Some(path) => expand(path.to_bytes(), number, of),
-            None => expand(DEFAULT_FILE, number, of),
-        };
-        let path = CStr::from_bytes_until_nul(name.as_bytes()).map_err(|_| Errno::NAME_TOO_LONG);
-        path.and_then(|path| text::write_to(profile, path, of)).inspect_err(|errno| {
+        let file = create(settings, number, of);
+        let written = file.and_then(|file| text::write(profile, of, &mut |piece| file.write(piece)));
+        written.inspect_err(|&errno| {
             if is_said {
-                freestone_os::report(format_args!(
-                    "cannot write the heap profile to {}: {errno}; give another path with heap_profile_file",
-                    path.ok().and_then(|path| path.to_str().ok()).unwrap_or("?"),
-                ));
+                say(settings, number, of, errno);
             }
         })
     }
 }
 
-/// A name with the numbers of process and profile in it, and which blocks it is of, and a final zero.
-fn expand(name: &[u8], number: u32, of: Snapshot) -> FileName {
-    file_name::expand(name, &|letter, text| {
+/// Creates the file of a profile. A function of its own: names need much of the stack, and so does writing.
+#[inline(never)]
+fn create(settings: &Settings, number: u32, of: Snapshot) -> Result<OutputFile, Errno> {
+    let mut name = FileName::new();
+    name_of(&mut name, settings, number, of);
+    OutputFile::create(CStr::from_bytes_until_nul(name.as_bytes()).map_err(|_| Errno::NAME_TOO_LONG)?)
+}
+
+/// Says that a profile could not be written.
+#[cold]
+#[inline(never)]
+fn say(settings: &Settings, number: u32, of: Snapshot, errno: Errno) {
+    let mut name = FileName::new();
+    name_of(&mut name, settings, number, of);
+    let path = CStr::from_bytes_until_nul(name.as_bytes()).ok().and_then(|path| path.to_str().ok());
+    freestone_os::report(format_args!(
+        "cannot write the heap profile to {}: {errno}; give another path with heap_profile_file",
+        path.unwrap_or("?"),
+    ));
+}
+
+/// Writes the name of a profile's file into `text`.
+#[inline(never)]
+fn name_of(text: &mut FileName, settings: &Settings, number: u32, of: Snapshot) {
+    let path = settings.heap_profile_file().load();
+    expand(text, path.as_ref().map_or(DEFAULT_FILE, |path| path.to_bytes()), number, of);
+}
+
+/// Writes a name with the numbers of process and profile in it, and which blocks it is of, and a final zero.
+fn expand(text: &mut FileName, name: &[u8], number: u32, of: Snapshot) {
+    file_name::expand(text, name, &|letter, text| {
         let _ = match letter {
             b'p' => write!(text, "{}", freestone_os::process::id()),
             b'n' => write!(text, "{number}"),
@@ -95,7 +117,7 @@ fn expand(name: &[u8], number: u32, of: Snapshot) -> FileName {
             _ => return false,
         };
         true
-    })
+    });
 }
 
 #[cfg(test)]

@@ -74,6 +74,7 @@ impl ProfilePage {
     ///
     /// # Errors
     /// The page cannot be created, which was said.
+    #[inline(never)]
     pub(super) fn serve(
         &self,
         is_on: impl Fn() -> bool,

@@ -24,7 +24,7 @@ use core::ffi::CStr;
 use core::fmt::{self, Write};
 use freestone_base::sync::{AtomicUsize, Ordering};
 use freestone_base::text::write_character;
-use freestone_os::{CodeAddress, Errno, OutputFile, read_pieces};
+use freestone_os::{CodeAddress, Errno, OutputFile, read_pieces, with_rows};
 
 /// Which blocks a dump is of.
 ///
@@ -48,12 +48,15 @@ pub enum Snapshot {
     Peak,
 }
 
-/// Bytes that are passed on at once.
+/// Bytes that are passed on at once. The kernel lends the room for them: the stack may be that of a thread which has little.
 const PIECE_BYTES: usize = 2048;
+
+/// As many where the kernel has no memory to lend.
+const PIECE_BYTES_LEAST: usize = 128;
 
 /// Text that is passed on piece by piece.
 struct Pieces<'a> {
-    bytes: [u8; PIECE_BYTES],
+    bytes: &'a mut [u8],
     len: usize,
     sink: &'a mut dyn FnMut(&[u8]) -> Result<(), Errno>,
     result: Result<(), Errno>,
@@ -70,7 +73,7 @@ impl Pieces<'_> {
 impl Write for Pieces<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for byte in text.bytes() {
-            if self.len == PIECE_BYTES {
+            if self.len == self.bytes.len() {
                 self.flush()?;
             }
             if let Some(place) = self.bytes.get_mut(self.len) {
@@ -95,12 +98,24 @@ pub(crate) fn write(
     of: Snapshot,
     sink: &mut dyn FnMut(&[u8]) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
-    let mut pieces = Pieces { bytes: [0; PIECE_BYTES], len: 0, sink, result: Ok(()) };
+    let written = with_rows(PIECE_BYTES, |room| write_through(room, profile, of, sink));
+    written.unwrap_or_else(|| write_through(&mut [0; PIECE_BYTES_LEAST], profile, of, sink))
+}
+
+/// As [`write`], in pieces as long as `room`.
+#[inline(never)]
+fn write_through(
+    room: &mut [u8],
+    profile: &HeapProfile,
+    of: Snapshot,
+    sink: &mut dyn FnMut(&[u8]) -> Result<(), Errno>,
+) -> Result<(), Errno> {
+    let mut pieces = Pieces { bytes: room, len: 0, sink, result: Ok(()) };
     let is_written = stacks(profile, of, &mut pieces).and_then(|()| pieces.flush()).is_ok();
     if !is_written {
         return pieces.result;
     }
-    read_pieces(c"/proc/self/maps", pieces.sink)
+    read_pieces(c"/proc/self/maps", pieces.bytes, pieces.sink)
 }
 
 /// Writes the profile to a file, which is created or emptied.

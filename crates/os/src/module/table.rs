@@ -185,7 +185,7 @@ impl Mapping {
 fn for_each_mapping(mut visit: impl FnMut(Mapping)) -> Result<(), crate::Errno> {
     // What comes before the path.
     let (mut line, mut len) = ([0u8; 96], 0);
-    read_pieces(c"/proc/self/maps", |piece| {
+    read_pieces(c"/proc/self/maps", &mut [0; 1024], |piece| {
         for &byte in piece {
             if byte == b'\n' {
                 line.get(..len).and_then(parse).into_iter().for_each(&mut visit);

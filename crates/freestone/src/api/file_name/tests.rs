@@ -9,10 +9,9 @@ fn expanded(name: &str) -> String {
     let value = |letter, text: &mut FileName| {
         [b'p', b'w'].contains(&letter) && write!(text, "<{}>", char::from(letter)).is_ok()
     };
-    String::from_utf8(expand(name.as_bytes(), &value).as_bytes().to_vec())
-        .expect("a text")
-        .trim_end_matches('\0')
-        .to_string()
+    let mut text = FileName::new();
+    expand(&mut text, name.as_bytes(), &value);
+    String::from_utf8(text.as_bytes().to_vec()).expect("a text").trim_end_matches('\0').to_string()
 }
 
 #[test]
@@ -37,7 +36,9 @@ fn a_letter_behind_a_percent_sign_stands_for_something_and_two_signs_for_one() {
 #[test]
 fn a_name_need_not_be_utf_8() {
     let value = |letter, text: &mut FileName| letter == b'p' && text.write_str("7").is_ok();
-    assert_eq!(expand(b"/\xff%p%\xff.%", &value).as_bytes(), b"/\xff7%\xff.%\0");
+    let mut text = FileName::new();
+    expand(&mut text, b"/\xff%p%\xff.%", &value);
+    assert_eq!(text.as_bytes(), b"/\xff7%\xff.%\0");
 }
 
 proptest! {

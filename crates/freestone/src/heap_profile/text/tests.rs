@@ -132,3 +132,23 @@ fn an_error_of_the_file_is_passed_on() {
     assert_eq!(write(&profile, Snapshot::Live, &mut full), Err(Errno::AGAIN));
     assert_eq!(n_pieces, 3, "nothing is written behind the error");
 }
+
+#[test]
+fn the_text_is_the_same_whatever_room_the_kernel_lends() {
+    let profile = HeapProfile::new();
+    assert!(profile.start(1));
+    (0..100usize).for_each(|n| assert!(profile.record_large(64 * (n + 1), &[n + 1, n + 2, n + 3], 64)));
+    let texts = [PIECE_BYTES, PIECE_BYTES_LEAST].map(|room| {
+        let mut text = Vec::new();
+        let mut sink = |piece: &[u8]| {
+            assert!(piece.len() <= room);
+            text.extend_from_slice(piece);
+            Ok(())
+        };
+        // Without the kernel's list of mappings, what comes before it.
+        let _ = write_through(&mut std::vec![0; room], &profile, Snapshot::Live, &mut sink);
+        let text = String::from_utf8(text).expect("a text");
+        text.split("MAPPED_LIBRARIES").next().map(String::from)
+    });
+    assert!(texts[0] == texts[1] && texts[0].as_ref().is_some_and(|text| text.lines().count() > 100));
+}
