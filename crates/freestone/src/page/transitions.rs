@@ -23,6 +23,7 @@ use crate::span::blocks;
 use crate::span::os_pages::EmptyStretches;
 use crate::usage::Usage;
 use core::slice;
+use freestone_base::align;
 use freestone_base::units::Pages;
 use freestone_os::{Errno, MemoryRange, NotMoved, Os, Prefault};
 
@@ -147,12 +148,27 @@ impl<O: Os> PageHeap<O> {
     /// Gives the memory of at most [`RUNS_AT_ONCE`] runs back as `how` says, without the lock. Returns a bit for each that the kernel took, the lowest for the first.
     pub(super) fn purge_memory<'r>(&self, runs: impl Iterator<Item = &'r PurgingRun>, how: Purge) -> u32 {
         let (mut ranges, mut n) = ([MemoryRange::EMPTY; RUNS_AT_ONCE], 0);
+        let (mut bitmaps, mut n_bitmaps) = ([MemoryRange::EMPTY; RUNS_AT_ONCE], 0);
         for (place, run) in ranges.iter_mut().zip(runs) {
             *place = MemoryRange { start: self.start(run.extent()), bytes: run.extent().bytes() };
             n += 1;
+            if let Some(place) = bitmaps.get_mut(n_bitmaps) {
+                *place = self.bitmaps_of(run.extent());
+                n_bitmaps += usize::from(place.bytes > 0);
+            }
         }
+        // SAFETY: The bitmaps of pages that are in no small span are committed, and read as zero; no thread uses them while the runs are taken out.
+        let _ = unsafe { self.purge_ranges(bitmaps.get(..n_bitmaps).unwrap_or_default(), how) };
         // SAFETY: The runs were dirty, hence mapped and free, and were taken out for this thread to purge.
         unsafe { self.purge_ranges(ranges.get(..n).unwrap_or_default(), how) }
+    }
+
+    /// The whole OS pages of the bitmaps of pages; empty if they have none.
+    fn bitmaps_of(&self, pages: Extent) -> MemoryRange {
+        let [from, to] = [pages.first, pages.end()].map(|page| self.layout().bitmap(page).cast::<u8>());
+        let os_page_bytes = self.os.os_page_bytes();
+        let (start, end) = (align::up(from.addr(), os_page_bytes), align::down(to.addr(), os_page_bytes));
+        MemoryRange { start: from.wrapping_add(start - from.addr()), bytes: end.saturating_sub(start) }
     }
 
     /// Bytes free inside spans beyond those that may stay there because as many went back in vain; 0 or less if there are none. Counts what was faulted in again

@@ -99,7 +99,7 @@ fn at_most_sixteen_mebibytes_in_eight_decay_times_go_back_before_the_decay_time(
         world.os().advance_ms(1);
         world.shared.pages.purge_due_now();
     }
-    let purged = world.os().purged_bytes();
+    let purged = world.shared.pages.purged_bytes();
     assert!((13 * MIB..=16 * MIB).contains(&(purged as usize)), "{purged}");
     world.os().advance_ms(1000);
     world.shared.pages.purge_due_now();

@@ -9,7 +9,7 @@
 //!
 //! Each of the three arrays is committed from its start up to a watermark of its own, in whole OS pages, as far as the pages at the high-water
 //! mark need it. The arena grows in steps that lengthen with it (`page::policy::growth`), so these do as well. Metadata is 580 bytes for 65,536, less
-//! than a hundredth. Nothing is committed ahead of need, because it would count against a limit of address space.
+//! than a hundredth. The memory of bitmaps goes back with that of their pages (`page::transitions`): outside small spans they are zero. Nothing is committed ahead of need, because it would count against a limit of address space.
 //! `docs/decisions/0016-what-is-committed-when.md` has the reasons.
 //!
 //! # Safety

@@ -58,3 +58,23 @@ fn memory_that_is_given_back_as_the_option_says_is_clean_only_if_it_reads_as_zer
         assert_eq!((stats.clean_pages - clean, stats.stuck_pages), expected, "{value}");
     }
 }
+
+#[test]
+#[cfg_attr(miri, ignore = "takes 260,000 blocks")]
+fn the_bitmaps_of_pages_go_back_with_them() {
+    let world = World::hardened(4096, "off");
+    let heap = world.heap();
+    // 64 pages of spans.
+    let fill = || -> std::vec::Vec<_> { (0..4 * MIB / 32).map(|_| heap.allocate(32, 1).start).collect() };
+    fill().into_iter().for_each(|block| crate::testing::free(heap, block));
+    crate::thread::upkeep::flush_all(heap);
+    let of_bitmaps = || world.os().purged_bytes() - world.shared.pages.purged_bytes();
+    let before = of_bitmaps();
+    world.shared.pages.purge();
+    let bytes = of_bitmaps() - before;
+    assert!((48 * 512..=80 * 512).contains(&bytes), "{bytes}");
+    world.check().unwrap();
+    // They read as zero: spans can begin there.
+    assert!(fill().iter().all(|block| !block.is_null()));
+    world.check().unwrap();
+}

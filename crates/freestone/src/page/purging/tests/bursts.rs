@@ -72,7 +72,7 @@ fn a_long_run_that_is_purged_for_its_amount_counts_once() {
     let heap = world.heap();
     let block = heap.allocate(96 * MIB, 1).start;
     free(heap, block);
-    let purged = Pages::saturating_from(world.os().purged_bytes() >> PAGE_BYTES_LOG2);
+    let purged = Pages::saturating_from(world.shared.pages.purged_bytes() >> PAGE_BYTES_LOG2);
     assert!(purged.to_bytes().0 > 70 * MIB, "{purged:?}");
     let mut state = world.shared.pages.lock();
     state.churn.note_fresh(Pages(100_000), false, world.shared.pages.decay(), || world.shared.pages.now());

@@ -45,9 +45,13 @@ fn spans_alone_have_nothing_purged_at_once() {
     let spans: Vec<OwnedRun> = (0..240).map(|_| take_span(&world)).collect();
     let [block, _wall] = [1, 1].map(|n| take_run(&world, n));
     spans.into_iter().for_each(|span| pages.free(span));
-    assert_eq!(world.os().purged_bytes(), 0);
+    assert_eq!(world.shared.pages.purged_bytes(), 0);
     pages.free(block);
-    assert_eq!((dirty_pages(&world), world.os().purged_bytes() as usize), (16, 225 * PAGE_BYTES), "a large block has");
+    assert_eq!(
+        (dirty_pages(&world), world.shared.pages.purged_bytes() as usize),
+        (16, 225 * PAGE_BYTES),
+        "a large block has"
+    );
     world.check().unwrap();
 }
 
@@ -62,7 +66,7 @@ fn frees_through_lists_keep_little_while_there_is_budget_and_up_to_the_dirty_bou
     let mut before = 0;
     for (n, &block) in (1_u64..).zip(&blocks) {
         free(heap, block);
-        let purged = world.os().purged_bytes() >> PAGE_BYTES_LOG2;
+        let purged = world.shared.pages.purged_bytes() >> PAGE_BYTES_LOG2;
         assert_eq!(kept() + purged, 4 * n, "block {n}");
         // What is listed becomes dirty, and is not kept besides.
         assert!(
@@ -72,7 +76,7 @@ fn frees_through_lists_keep_little_while_there_is_budget_and_up_to_the_dirty_bou
         );
         before = purged;
     }
-    assert_eq!(world.os().purged_bytes() as usize, 16 * MIB, "the budget");
+    assert_eq!(world.shared.pages.purged_bytes() as usize, 16 * MIB, "the budget");
     assert_eq!(kept(), 4 * 160 - 256);
     world.check().unwrap();
 }

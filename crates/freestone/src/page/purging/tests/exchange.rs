@@ -174,7 +174,7 @@ fn no_dirty_page_goes_back_in_exchange_once_the_budget_is_spent_or_without_a_dec
     // A new budget.
     world.os().advance_ms(8000);
     world.shared.pages.purge_due_now();
-    let before_all = world.os().purged_bytes();
+    let before_all = world.shared.pages.purged_bytes();
     for round in 0..20 {
         let [dirty, _wall] = [20, 1].map(|n| take_run(&world, n));
         world.shared.pages.free(dirty);
@@ -182,11 +182,11 @@ fn no_dirty_page_goes_back_in_exchange_once_the_budget_is_spent_or_without_a_dec
         let _block = take_run(&world, 60);
         assert!((dirty_bytes(&world) < before) == (round < 13), "round {round}");
     }
-    assert_eq!(world.os().purged_bytes() - before_all, 16 * MIB as u64);
+    assert_eq!(world.shared.pages.purged_bytes() - before_all, 16 * MIB as u64);
     let world = World::hardened(4096, "off");
     world.set(key::DECAY_MS, "4294967295");
     let [dirty, _wall] = [20, 1].map(|n| take_run(&world, n));
     world.shared.pages.free(dirty);
     let _block = take_run(&world, 60);
-    assert_eq!(world.os().purged_bytes(), 0);
+    assert_eq!(world.shared.pages.purged_bytes(), 0);
 }
