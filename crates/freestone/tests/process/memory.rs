@@ -19,9 +19,11 @@ fn statistics_count_what_is_held_and_a_purge_returns_what_it_gave_back() {
         // The program's other thread, which waits for this one, may have allocated a little meanwhile.
         let n_held = |stats: &freestone::Stats| stats.n_allocations - stats.n_frees;
         assert!(after.live < before.live + 64_000 && n_held(&after) < n_held(&before) + 1000, "{before:?} {after:?}");
-        assert!(ALLOCATOR.purge() >= 8 * MIB);
+        // A part may have gone back when it was freed.
+        let returned = ALLOCATOR.purge();
+        assert_eq!(after.purged + returned as u64, ALLOCATOR.stats().purged);
+        assert!(returned > 0 && ALLOCATOR.stats().purged >= 8 * MIB as u64, "{returned}");
         assert_eq!((ALLOCATOR.purge(), ALLOCATOR.stats().dirty), (0, 0));
-        assert!(ALLOCATOR.stats().purged >= 8 * MIB as u64);
     });
 }
 
