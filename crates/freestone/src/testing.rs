@@ -120,6 +120,12 @@ impl World {
         self.shared.pages.spend_early_purges();
     }
 
+    /// Grants huge pages of this size on request, to large blocks of any length: as if others had been densely written.
+    pub(crate) fn give_huge_pages(&self, bytes: usize) {
+        self.os().give_huge_pages(bytes);
+        self.shared.pages.take_blocks_for_dense();
+    }
+
     /// How many bytes go back to the operating system while `act` runs.
     pub(crate) fn purged_by(&self, act: impl FnOnce()) -> usize {
         let before = self.os().purged_bytes();

@@ -69,8 +69,7 @@ impl ProfileFiles {
         is_said: bool,
     ) -> Result<(), Errno> {
         let number = self.n_files.fetch_add(1, Ordering::Relaxed) + 1;
-        let file = create(settings, number, of);
-        let written = file.and_then(|file| text::write(profile, of, &mut |piece| file.write(piece)));
+        let written = create(settings, number, of).and_then(|file| text::write_into(profile, &file, of));
         written.inspect_err(|&errno| {
             if is_said {
                 say(settings, number, of, errno);

@@ -123,7 +123,14 @@ fn write_through(
 /// # Errors
 /// The kernel's error.
 pub(crate) fn write_to(profile: &HeapProfile, path: &CStr, of: Snapshot) -> Result<(), Errno> {
-    let file = OutputFile::create(path)?;
+    write_into(profile, &OutputFile::create(path)?, of)
+}
+
+/// Writes the profile into a file.
+///
+/// # Errors
+/// The kernel's error.
+pub(crate) fn write_into(profile: &HeapProfile, file: &OutputFile, of: Snapshot) -> Result<(), Errno> {
     write(profile, of, &mut |piece| file.write(piece))
 }
 
@@ -133,7 +140,7 @@ pub(crate) fn write_to(profile: &HeapProfile, path: &CStr, of: Snapshot) -> Resu
 /// The kernel's error: that something is at `path` included. No file of this call is left then.
 pub(crate) fn write_private(profile: &HeapProfile, path: &CStr, of: Snapshot) -> Result<(), Errno> {
     let file = OutputFile::create_private(path)?;
-    write(profile, of, &mut |piece| file.write(piece)).inspect_err(|_| OutputFile::remove(path))
+    write_into(profile, &file, of).inspect_err(|_| OutputFile::remove(path))
 }
 
 fn stacks(profile: &HeapProfile, of: Snapshot, text: &mut Pieces<'_>) -> fmt::Result {

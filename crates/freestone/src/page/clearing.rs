@@ -25,13 +25,15 @@ impl<O: Os> PageHeap<O> {
     /// # Safety
     /// - The block has so many bytes, and is the caller's, who has written nothing to it.
     pub(crate) unsafe fn clear(&self, start: *mut u8, bytes: usize) {
-        let whole = align::down(bytes, self.os.os_page_bytes());
-        // SAFETY: the OS pages are the new block's (this function's contract).
-        let purged =
-            if self.is_sparse(start, whole) && unsafe { self.purge_to_zero(start, whole) } { whole } else { 0 };
-        let rest = start.wrapping_add(purged);
+        let (whole, mut cleared) = (align::down(bytes, self.os.os_page_bytes()), 0);
+        if self.is_sparse(start, whole) {
+            // SAFETY: the OS pages are the new block's, so they are committed, and their contents are not needed (this function's contract).
+            let purged = unsafe { self.os.purge(start, whole) };
+            cleared = if purged.is_ok() && self.os.purge_zeroes() { whole } else { 0 };
+        }
+        let rest = start.wrapping_add(cleared);
         // SAFETY: the bytes are the block's (this function's contract).
-        unsafe { rest.write_bytes(0, bytes - purged) };
+        unsafe { rest.write_bytes(0, bytes - cleared) };
     }
 
     /// Whether a block is long, and hardly an OS page of it has memory, as far as the kernel may be asked.
@@ -42,15 +44,6 @@ impl<O: Os> PageHeap<O> {
         }
         let Some(pages) = Bytes(bytes).to_pages() else { return false };
         self.n_resident_samples(start, pages) <= SPARSE_SAMPLES
-    }
-
-    /// Purges whole OS pages. Returns whether they read as zero now.
-    ///
-    /// # Safety
-    /// - They are in use and the caller's, and their contents are not needed.
-    unsafe fn purge_to_zero(&self, start: *mut u8, bytes: usize) -> bool {
-        // SAFETY: the range is committed, for it is in use, and its contents are not needed (this function's contract).
-        unsafe { self.os.purge(start, bytes) }.is_ok() && self.os.purge_zeroes()
     }
 }
 

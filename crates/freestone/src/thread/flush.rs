@@ -107,9 +107,10 @@ fn end_burst<O: Os>(own: Own<'_, O>) {
     let Some(ended) = burst.end(n_live) else { return };
     let mut is_over = ended == Ended::Later;
     for class in 0..N_CLASSES {
-        if own.spans().of(class).n_out() > 0 || !bins.is_empty(class) {
+        let has_cached = !bins.is_empty(class);
+        if own.spans().of(class).n_out() > 0 || has_cached {
             let course = course(own, class, bins.len_with_aside(class));
-            if course.has_few() && bins.len(class) > 0 {
+            if course.has_few() && has_cached {
                 flush(own, class, 0);
             }
             await_few(own, class, course);

@@ -212,8 +212,7 @@ fn neither_a_block_with_room_to_grow_nor_one_with_huge_pages_gets_a_guard() {
     allocate(&world, 5, Kind::Large);
     assert_eq!(guard_pages(&world), 1);
     let world = World::new(4096);
-    world.os().give_huge_pages(2 << 20);
-    world.shared.pages.take_blocks_for_dense();
+    world.give_huge_pages(2 << 20);
     let block = allocate(&world, 144, Kind::Large);
     assert_eq!((block.pages, guard_pages(&world)), (Pages(160), 0));
     allocate(&world, 5, Kind::Large);

@@ -81,8 +81,7 @@ fn programs_of_sparse_blocks_get_huge_pages_for_one_of_them_and_only_after_dense
 #[test]
 fn of_a_block_with_huge_pages_the_last_one_which_has_no_request_is_sampled() {
     let world = World::new(4096);
-    world.os().give_huge_pages(HUGE_BYTES);
-    world.shared.pages.take_blocks_for_dense();
+    world.give_huge_pages(HUGE_BYTES);
     let block = take_run(&world, 130);
     let extent = world.shared.pages.without_request(world.shared.pages.extent(&block), Pages(32));
     assert_eq!((extent.first, extent.pages), (block.page() + Pages(96), Pages(32)));
@@ -93,8 +92,7 @@ fn of_a_block_with_huge_pages_the_last_one_which_has_no_request_is_sampled() {
 #[test]
 fn the_request_for_huge_pages_is_withdrawn_where_a_block_becomes_small_spans() {
     let world = World::new(4096);
-    world.os().give_huge_pages(HUGE_BYTES);
-    world.shared.pages.take_blocks_for_dense();
+    world.give_huge_pages(HUGE_BYTES);
     let heap = world.heap();
     // SAFETY: the heap and the blocks are this test's.
     unsafe {
@@ -117,8 +115,7 @@ fn the_request_for_huge_pages_is_withdrawn_where_a_block_becomes_small_spans() {
 #[test]
 fn a_block_that_takes_a_run_with_a_request_has_its_mark() {
     let world = World::new(4096);
-    world.os().give_huge_pages(HUGE_BYTES);
-    world.shared.pages.take_blocks_for_dense();
+    world.give_huge_pages(HUGE_BYTES);
     world.shared.pages.free(take_run(&world, 128));
     let block = take_run(&world, 128);
     assert!(has_marks(&world));
@@ -134,8 +131,7 @@ fn a_run_stays_marked_where_the_request_could_not_be_withdrawn() {
     let ends: [End; 2] = [|world, _| _ = world.shared.pages.purge(), |_, heap| _ = heap.allocate(100, 1)];
     for end in ends {
         let world = World::new(4096);
-        world.os().give_huge_pages(HUGE_BYTES);
-        world.shared.pages.take_blocks_for_dense();
+        world.give_huge_pages(HUGE_BYTES);
         let heap = world.heap();
         world.shared.pages.free(take_run(&world, 128));
         world.os().plan(Some(Failure { nth_call: 0, errno: Errno::NOMEM, for_good: true }));

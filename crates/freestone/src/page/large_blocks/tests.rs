@@ -91,8 +91,7 @@ fn only_less_than_a_huge_page_is_slack() {
 #[test]
 fn what_is_cut_off_a_block_with_huge_pages_has_some_too() {
     let world = World::new(4096);
-    world.os().give_huge_pages(2 << 20);
-    world.shared.pages.take_blocks_for_dense();
+    world.give_huge_pages(2 << 20);
     world.set(key::DIRTY_MAX, "1g");
     let pages = &world.shared.pages;
     let block = take_run(&world, 256);

@@ -1,8 +1,8 @@
 //! Density: whether large blocks are written densely enough for huge pages.
 //!
 //! A huge page costs one page fault instead of 512, and 2 MiB of memory for the first byte written in it. Large blocks are taken for dense
-//! once one was seen to be; one that was written less than half ends that, and two dense ones in a row restore it. So a program of
-//! sparse tables, or of stacks, wastes memory for none of them, or for one that comes after buffers.
+//! once one was seen to be, and long ones before any was looked at; one that was written less than half ends that, and two dense ones in a row restore it. So a program of
+//! sparse tables, or of stacks, wastes memory for none of them, or for one that is long or comes after buffers.
 
 use freestone_base::units::{PAGE_BYTES, Pages};
 
@@ -42,8 +42,7 @@ impl Density {
     #[cfg(test)]
     pub(in crate::page) const FULL: Self = Self(FULL);
 
-    /// The density of a block of whose samples `resident` have memory. (With huge pages one byte looks like 2 MiB; a block that was hardly
-    /// touched still shows.)
+    /// The density of a block of whose samples `resident` have memory.
     pub(in crate::page) fn of_samples(resident: usize) -> Self {
         Self((resident * FULL as usize / SAMPLES) as u32)
     }

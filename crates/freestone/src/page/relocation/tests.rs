@@ -70,8 +70,7 @@ fn memory_moves_to_a_block_that_is_at_least_as_long_and_in_no_sandbox() {
 fn the_request_for_huge_pages_is_withdrawn_where_the_memory_has_moved_away() {
     for is_refused in [false, true] {
         let world = World::hardened(4096, "off");
-        world.os().give_huge_pages(2 << 20);
-        world.shared.pages.take_blocks_for_dense();
+        world.give_huge_pages(2 << 20);
         let [from, to] = [64, 128].map(|n| take_run(&world, n));
         let page = from.page();
         assert_eq!(world.os().huge_bytes(), 8 * MIB);

@@ -94,8 +94,7 @@ fn without_a_decay_time_nothing_goes_back_at_once() {
 #[test]
 fn huge_pages_do_not_go_back_at_once() {
     let world = World::hardened(4096, "off");
-    world.os().give_huge_pages(2 << 20);
-    world.shared.pages.take_blocks_for_dense();
+    world.give_huge_pages(2 << 20);
     let heap = world.heap();
     let block = heap.allocate(10 * MIB, 1).start;
     assert_eq!(world.os().huge_bytes(), 8 * MIB);
