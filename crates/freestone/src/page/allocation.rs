@@ -67,6 +67,14 @@ impl Request {
         self.room.0.checked_add(self.align.0 - 1).map(Pages)
     }
 
+    /// The pages of a free run that stay free before the block. One that grows is placed at the end of the run, as far as its room allows: behind
+    /// what may be the room of another.
+    fn left_before(&self, run: Extent) -> Extent {
+        let grows = self.room > self.pages;
+        let left = self.searched().filter(|_| grows).map_or(Pages::ZERO, |searched| run.pages.saturating_sub(searched));
+        Extent::new(run.first, left)
+    }
+
     /// Whether a guard belongs behind new memory. Before room to grow into it would be lost soon. Blocks with huge pages end where the next one
     /// starts: a guard between them would keep free ones apart by the rest of a huge page.
     fn has_guard(&self) -> bool {
@@ -228,7 +236,8 @@ impl<O: Os> PageHeap<O> {
             self.end_huge(state, page);
         }
         state.runs.set_ahead(self.ahead.pages());
-        let (pages, was) = state.runs.take_aligned(page, request.pages, request.align, request.kind);
+        let left = request.left_before(state.runs.run_at(page));
+        let (pages, was) = state.runs.take_behind(left, request.pages, request.align, request.kind);
         if !self.open_or_give_up(state, pages, was) {
             return None;
         }

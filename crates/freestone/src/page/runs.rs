@@ -177,7 +177,7 @@ impl Runs {
     }
 
     /// The run that starts at `page`.
-    pub(super) fn run_at(&self, page: PageIndex) -> Extent {
+    pub(in crate::page) fn run_at(&self, page: PageIndex) -> Extent {
         Extent::new(page, self.record(page).n_pages())
     }
 

@@ -15,9 +15,9 @@
 //! The address is then only a hint, which the kernel follows if nothing is mapped there. If another thread maps something there in between, the
 //! kernel moves the memory elsewhere, and it is copied back. So does qemu (7.2, user mode) each time, and it unmaps the source.
 //!
-//! A source that is refused because it consists of several mappings is nearly always a block that got advice for the huge pages that lie
-//! wholly inside it. It is tried again in three pieces, cut where those huge pages begin and end; a piece that is refused again is copied, with
-//! more of the run than the program asked for: so not by `memcpy`, which may be a checked one.
+//! A source that is refused consists of several mappings: it got advice for the huge pages that lie wholly inside it, or it was moved before, and has
+//! grown since into memory beside the mapping that was moved. It is tried again in three pieces, cut where its huge pages begin and end; a piece that is
+//! refused again, as one that was moved before mostly is, is copied, with more of the run than the program asked for: so not by `memcpy`, which may be a checked one.
 //!
 //! # Safety
 //! As for [`Os::relocate`](crate::Os::relocate).

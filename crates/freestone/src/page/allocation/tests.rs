@@ -101,19 +101,35 @@ fn a_block_with_room_to_grow_has_free_pages_behind_it() {
 }
 
 #[test]
-fn a_block_with_room_to_grow_starts_the_longest_dirty_run_if_that_has_the_room() {
+fn a_block_with_room_to_grow_lies_at_the_end_of_the_longest_dirty_run_if_that_has_the_room() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
     let [short, _wall, long, _second] = [24, 1, 30, 1].map(|n| allocate(&world, n, Kind::Large));
     [short, long].into_iter().for_each(|run| free(&world, run));
     let fresh = world.fresh_pages();
     let run = take_with_room(&world, 5).expect("the fake kernel has memory");
-    assert_eq!((run.page, run.pages, run.zero), (long.page, Pages(5), false));
+    assert_eq!((run.page, run.pages, run.zero), (long.page + Pages(10), Pages(5), false));
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
-    assert!(pages.extend(&block, Pages(30)));
+    assert!(pages.extend(&block, Pages(20)));
     assert_eq!(world.fresh_pages(), fresh, "what is dirty comes first");
     let second = take_with_room(&world, 13).expect("the fake kernel has memory");
     assert!(second.zero && second.page > long.page, "24 dirty pages are not the room of 13");
+    assert_eq!(world.check(), Ok(()));
+}
+
+/// What is free behind a block may be its room.
+#[test]
+fn a_block_with_room_to_grow_leaves_that_of_the_block_before_it() {
+    let world = world_that_stays_dirty();
+    let pages = &world.shared.pages;
+    let blocks = [5, 5, 7, 6].map(|n| {
+        let run = take_with_room(&world, n).expect("the fake kernel has memory");
+        OwnedRun::taken(Extent::new(run.page, run.pages))
+    });
+    for block in &blocks {
+        let room = growth::with_growth_room(pages.extent(block).pages).unwrap();
+        assert!(pages.extend(block, room));
+    }
     assert_eq!(world.check(), Ok(()));
 }
 

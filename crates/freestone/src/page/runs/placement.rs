@@ -95,8 +95,19 @@ impl Runs {
         align: Pages,
         kind: Kind,
     ) -> (Extent, FreeState) {
-        let taken = Extent::new(page, pages + align - Pages(1));
-        let wanted = Extent::new(self.align_up(page, align), pages);
+        self.take_behind(Extent::new(page, Pages::ZERO), pages, align, kind)
+    }
+
+    /// As [`Runs::take_aligned`], out of what a free run has behind its `first` pages, which stay free.
+    pub(in crate::page) fn take_behind(
+        &mut self,
+        first: Extent,
+        pages: Pages,
+        align: Pages,
+        kind: Kind,
+    ) -> (Extent, FreeState) {
+        let taken = Extent::new(first.first, first.pages + pages + align - Pages(1));
+        let wanted = Extent::new(self.align_up(first.end(), align), pages);
         let was = self.take(taken, kind);
         self.trim(taken, wanted, was, kind);
         self.record(wanted.first).is_huge.set(was.is_huge);
