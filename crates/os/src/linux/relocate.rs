@@ -16,8 +16,10 @@
 //! kernel moves the memory elsewhere, and it is copied back. So does qemu (7.2, user mode) each time, and it unmaps the source.
 //!
 //! A source that is refused consists of several mappings: it got advice for the huge pages that lie wholly inside it, or it was moved before, and has
-//! grown since into memory beside the mapping that was moved. It is tried again in three pieces, cut where its huge pages begin and end; a piece that is
-//! refused again, as one that was moved before mostly is, is copied, with more of the run than the program asked for: so not by `memcpy`, which may be a checked one.
+//! grown since into memory beside the mapping that was moved. Where a mapping ends is not known, so the source is moved in pieces: if one is refused, its
+//! first half is tried, and behind a piece that was not refused twice as much. Pieces of one mapping become one again at the target. A refused piece
+//! that is shorter than [`PIECE_LEAST`], or than an eighth of the source, is copied, with more of the run than the program asked for: so not by
+//! `memcpy`, which may be a checked one.
 //!
 //! # Safety
 //! As for [`Os::relocate`](crate::Os::relocate).
@@ -25,7 +27,7 @@
 use crate::linux::Linux;
 use crate::{Errno, NotMoved, Os, Target, process};
 use core::ffi::c_int;
-use core::ops::Range;
+use freestone_base::units::PAGE_BYTES;
 use freestone_base::{align, bytes};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous};
 
@@ -34,8 +36,12 @@ const MREMAP_MAYMOVE: c_int = 1;
 /// See [`MREMAP_MAYMOVE`].
 const MREMAP_DONTUNMAP: c_int = 4;
 
-/// Pieces that a source is tried in.
-const PIECES: usize = 3;
+/// Pieces of at most so many bytes are not halved: 2 MiB, a huge page of most processors, where pieces are cut if they can be. Shorter ones would be
+/// mappings of their own, whose number has a limit.
+const PIECE_LEAST: usize = 2 << 20;
+
+/// Pieces of at most this part of the source are not halved.
+const PIECE_SHARE: usize = 8;
 
 /// See [`Os::relocate`](crate::Os::relocate).
 ///
@@ -48,52 +54,71 @@ pub(super) unsafe fn relocate(from: *mut u8, bytes: usize, to: *mut u8) -> Resul
     }
     // SAFETY: the source is committed, and `to` was unmapped above.
     match unsafe { move_to(from, bytes, to) } {
-        Err(Errno::FAULT) if Linux.huge_page_bytes() > 0 => {
-            let pieces = pieces(from.addr(), bytes, Linux.huge_page_bytes());
-            // SAFETY: nothing has moved: the source is committed, and `to` was unmapped above.
-            unsafe { move_pieces(from, to, pieces) }.map_err(|target| NotMoved { errno: Errno::FAULT, target })
+        // SAFETY: nothing has moved: the source is committed, and `to` was unmapped above.
+        Err(Errno::FAULT) => {
+            unsafe { move_pieces(from, bytes, to) }.map_err(|target| NotMoved { errno: Errno::FAULT, target })
         }
         // SAFETY: `to` was unmapped above.
         moved => moved.map_err(|errno| NotMoved { errno, target: unsafe { commit_again(to, bytes) } }),
     }
 }
 
-/// A source's offsets, cut where its whole huge pages begin and end.
-fn pieces(from: usize, bytes: usize, huge: usize) -> [Range<usize>; PIECES] {
-    let end = align::down(from + bytes, huge).saturating_sub(from);
-    let start = (align::up(from, huge) - from).min(end);
-    [0..start, start..end, end..bytes]
+/// The length of a piece at `start` that has `wanted` bytes or a little less: it ends where a huge page does, if it can, and else with a page.
+fn cut(start: usize, wanted: usize) -> usize {
+    let end = align::down(start + wanted, PIECE_LEAST);
+    if end > start { end - start } else { align::down(wanted, PAGE_BYTES) }
 }
 
-/// Moves pieces, and copies those that the kernel refuses to move. On an error, returns the state of the target; the source is unchanged.
+/// Moves a source in pieces, and copies those that the kernel refuses to move. On an error, returns the state of the target; the source is unchanged.
 ///
 /// # Safety
-/// - The pieces are all of the source, in order; the source is committed, the target is unmapped, and no other code uses either.
-pub(super) unsafe fn move_pieces(from: *mut u8, to: *mut u8, pieces: [Range<usize>; PIECES]) -> Result<(), Target> {
-    for piece in pieces.into_iter().filter(|piece| !piece.is_empty()) {
-        let (start, length) = (piece.start, piece.len());
+/// - The source is committed and whole pages long, the target is unmapped, and no other code uses either.
+unsafe fn move_pieces(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Target> {
+    let (mut start, mut length) = (0, bytes);
+    while start < bytes {
         let (from_piece, to_piece) = (from.wrapping_add(start), to.wrapping_add(start));
         // SAFETY: the piece of the source is committed, and that of the target is unmapped.
-        if unsafe { move_to(from_piece, length, to_piece) }.is_ok() {
-            continue;
+        match unsafe { move_to(from_piece, length, to_piece) } {
+            Ok(()) => {}
+            Err(Errno::FAULT) if length > PIECE_LEAST.max(bytes / PIECE_SHARE) => {
+                length = cut(from_piece.addr(), length / 2);
+                continue;
+            }
+            // SAFETY: that piece of the source is committed, and that of the target is unmapped.
+            Err(_) => {
+                if let Err(target) = unsafe { copy_piece(from_piece, length, to_piece) } {
+                    // SAFETY: the pieces before this one have moved: they are at `to`, and mapped and empty at `from`.
+                    unsafe { bytes::copy(from, to, start) };
+                    // SAFETY: their contents were copied back, so the range is not needed.
+                    let is_unmapped = start == 0 || unsafe { Linux.release(to, start) }.is_ok();
+                    // A range that stays mapped must not be committed again.
+                    return Err(if is_unmapped { target } else { Target::Taken });
+                }
+            }
         }
-        // SAFETY: that piece of the target is unmapped.
-        let target = unsafe { commit_again(to_piece, length) };
-        if target != Target::Committed {
-            // SAFETY: the pieces before this one have moved: they are at `to`, and mapped and empty at `from`.
-            unsafe { bytes::copy(from, to, start) };
-            // SAFETY: their contents were copied back, so the range is not needed.
-            let is_unmapped = start == 0 || unsafe { Linux.release(to, start) }.is_ok();
-            // A range that stays mapped must not be committed again.
-            return Err(if is_unmapped { target } else { Target::Taken });
-        }
-        // SAFETY: both pieces are committed and do not overlap.
-        unsafe { bytes::copy(to_piece, from_piece, length) };
-        // SAFETY: the contents of the piece have been copied, so they are not needed at `from`.
-        if !(unsafe { Linux.purge(from_piece, length) }.is_ok() && Linux.purge_zeroes()) {
-            // SAFETY: as above, and the piece is committed.
-            unsafe { bytes::fill(from_piece, 0, length) };
-        }
+        start += length;
+        let rest = bytes - start;
+        length = if 2 * length < rest { cut(from_piece.addr() + length, 2 * length) } else { rest };
+    }
+    Ok(())
+}
+
+/// Copies a piece that the kernel refuses to move, which is zero then. On an error, returns the state of the target, and the source is unchanged.
+///
+/// # Safety
+/// - The source is committed, the target is unmapped, and no other code uses either.
+unsafe fn copy_piece(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Target> {
+    // SAFETY: the target is unmapped.
+    match unsafe { commit_again(to, bytes) } {
+        Target::Committed => {}
+        target => return Err(target),
+    }
+    // SAFETY: both are committed and do not overlap.
+    unsafe { bytes::copy(to, from, bytes) };
+    // SAFETY: the contents have been copied, so they are not needed at `from`.
+    if !(unsafe { Linux.purge(from, bytes) }.is_ok() && Linux.purge_zeroes()) {
+        // SAFETY: as above, and the piece is committed.
+        unsafe { bytes::fill(from, 0, bytes) };
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Moving memory, over the real kernel. qemu, which emulates other processors, moves no mapping to a place of our choice, and has its own answers.
 use super::*;
 use crate::test_range::TestRange;
-use freestone_base::units::PAGE_BYTES;
+use core::ops::Range;
 use freestone_testkit::again;
 
 const MIB: usize = 1 << 20;
@@ -54,43 +54,95 @@ fn a_source_of_several_mappings_is_refused_and_nothing_of_it_has_moved() {
     range.release(0..3 * MIB).unwrap();
 }
 
-/// The first and the last piece are a mapping each, and the one between them two: it is copied.
+/// Bytes of a long source. From where it starts to where its target does there are two MiB more.
+const LONG: usize = 16 * MIB;
+const TO_TARGET: usize = LONG + 2 * MIB;
+
+/// A long source, full of nines, whose mappings end at offsets; its target is unmapped. Also returns where it starts, which is where a huge page may.
+fn long_range(ends: &[usize]) -> (TestRange<'static, Linux>, usize) {
+    let range = TestRange::new(&Linux, 64 * MIB, PIECE_LEAST + TO_TARGET + LONG);
+    let address = range.at(0).addr();
+    let start = align::up(address, PIECE_LEAST) - address;
+    range.fill(start..start + LONG, 9);
+    for pair in ends.chunks(2) {
+        range.advise_huge(start + pair[0]..start + *pair.get(1).unwrap_or(&LONG), false).unwrap();
+    }
+    range.release(start + TO_TARGET..start + TO_TARGET + LONG).unwrap();
+    (range, start)
+}
+
+/// Moves a long source in pieces.
+fn move_long(range: &TestRange<'_, Linux>, start: usize) -> Result<(), Target> {
+    // SAFETY: the source is committed, the target is unmapped, and both are the caller's.
+    unsafe { move_pieces(range.at(start), LONG, range.at(start + TO_TARGET)) }
+}
+
+/// Ends a test: everything is at the target, or everything is at the source.
+fn end_long(range: &TestRange<'_, Linux>, start: usize, has_moved: bool) {
+    let target = start + TO_TARGET..start + TO_TARGET + LONG;
+    assert!(range.is_full_of(start..start + LONG, if has_moved { 0 } else { 9 }));
+    assert!(!has_moved || range.is_full_of(target.clone(), 9));
+    range.release(0..target.end).unwrap();
+}
+
+/// Page faults of this thread so far.
+fn faults() -> i64 {
+    let mut usage = core::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` is writable.
+    unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: it was zeroed, which is a value, and written by the call above.
+    unsafe { usage.assume_init() }.ru_minflt
+}
+
+/// Mappings that end with a huge page, with a page, and beside the start of another. A copied piece would fault in as much as it has, here and there.
 #[test]
-fn pieces_are_moved_or_copied_and_leave_zero_behind() {
-    let range = range();
-    range.advise_huge(MIB / 4..MIB / 2, false).unwrap();
-    range.fill(TARGET, 5);
-    range.release(TARGET).unwrap();
-    let (from, to) = ends(&range);
-    let pieces = [0..MIB / 4, MIB / 4..MIB - PAGE_BYTES, MIB - PAGE_BYTES..MIB];
-    // SAFETY: the source is committed, the target was unmapped above, and both are this test's.
-    unsafe { move_pieces(from, to, pieces) }.unwrap();
-    assert!(range.is_full_of(SOURCE, 0) && range.is_full_of(TARGET, 9));
-    range.release(0..3 * MIB).unwrap();
+fn mappings_of_a_source_are_moved_wherever_they_end() {
+    if again::is_emulated() {
+        return;
+    }
+    let os_page = Linux.os_page_bytes();
+    for (ends, copied_most) in [
+        (&[4 * MIB][..], 0),
+        (&[4 * MIB, 10 * MIB], 0),
+        (&[5 * MIB, 9 * MIB + PAGE_BYTES], 2 * PIECE_LEAST),
+        (&[PAGE_BYTES, LONG - PAGE_BYTES], 2 * PIECE_LEAST),
+    ] {
+        let (range, start) = long_range(ends);
+        let before = faults();
+        move_long(&range, start).unwrap();
+        let copied = (faults() - before) as usize * os_page;
+        assert!(copied <= copied_most + 32 * os_page, "{ends:?}: {copied} bytes");
+        end_long(&range, start, true);
+    }
+}
+
+/// Mappings of one page each.
+#[test]
+fn a_source_of_many_mappings_is_copied() {
+    let ends = core::array::from_fn::<_, { LONG / PAGE_BYTES - 1 }, _>(|page| (page + 1) * PAGE_BYTES);
+    let (range, start) = long_range(&ends);
+    move_long(&range, start).unwrap();
+    end_long(&range, start, true);
 }
 
 /// Another thread maps something in the place of the second piece while the first is moved.
 #[test]
 fn pieces_that_were_moved_come_back_when_another_has_no_place() {
-    let range = range();
-    range.release(TARGET).unwrap();
-    let (from, to) = ends(&range);
-    let middle = TARGET.start + MIB / 2;
-    range.commit(middle..middle + PAGE_BYTES, false).unwrap();
-    // SAFETY: the source is committed, and both ranges are this test's; the kernel does not replace the mapping in the target.
-    let moved = unsafe { move_pieces(from, to, [0..MIB / 4, MIB / 4..MIB, MIB..MIB]) };
-    assert_eq!(moved, Err(Target::Taken));
-    assert!(range.is_full_of(SOURCE, 9));
-    let first = TARGET.start..TARGET.start + MIB / 4;
-    assert_eq!(range.commit(first, false), Ok(()), "what was moved there is unmapped");
-    range.release(0..3 * MIB).unwrap();
+    let (range, start) = long_range(&[4 * MIB]);
+    let target = start + TO_TARGET;
+    let taken = target + 5 * MIB;
+    range.commit(taken..taken + PAGE_BYTES, false).unwrap();
+    assert_eq!(move_long(&range, start), Err(Target::Taken));
+    assert_eq!(range.commit(target..target + 4 * MIB, false), Ok(()), "what was moved there is unmapped");
+    end_long(&range, start, false);
 }
 
 #[test]
-fn pieces_are_cut_at_whole_huge_pages() {
-    assert_eq!(pieces(10, 100, 16), [0..6, 6..86, 86..100]);
-    assert_eq!(pieces(32, 32, 16), [0..0, 0..32, 32..32]);
-    assert_eq!(pieces(17, 10, 16), [0..0, 0..0, 0..10]);
+fn pieces_end_with_a_huge_page_or_with_a_page() {
+    assert_eq!(cut(0, 5 * MIB), 4 * MIB);
+    assert_eq!(cut(3 * MIB, 2 * MIB), MIB);
+    assert_eq!(cut(3 * MIB, MIB / 2 + 1), MIB / 2);
+    assert_eq!(cut(2 * MIB, MIB + PAGE_BYTES + 1), MIB + PAGE_BYTES);
 }
 
 /// qemu in user mode does not follow the hint, and unmaps the source although the flag says not to.
