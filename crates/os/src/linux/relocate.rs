@@ -54,9 +54,10 @@ pub(super) unsafe fn relocate(from: *mut u8, bytes: usize, to: *mut u8) -> Resul
     }
     // SAFETY: the source is committed, and `to` was unmapped above.
     match unsafe { move_to(from, bytes, to) } {
-        // SAFETY: nothing has moved: the source is committed, and `to` was unmapped above.
         Err(Errno::FAULT) => {
-            unsafe { move_pieces(from, bytes, to) }.map_err(|target| NotMoved { errno: Errno::FAULT, target })
+            // SAFETY: nothing has moved: the source is committed, and `to` was unmapped above.
+            let moved = unsafe { move_pieces(from, bytes, to) };
+            moved.map_err(|target| NotMoved { errno: Errno::FAULT, target })
         }
         // SAFETY: `to` was unmapped above.
         moved => moved.map_err(|errno| NotMoved { errno, target: unsafe { commit_again(to, bytes) } }),
@@ -84,9 +85,10 @@ unsafe fn move_pieces(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Ta
                 length = cut(from_piece.addr(), length / 2);
                 continue;
             }
-            // SAFETY: that piece of the source is committed, and that of the target is unmapped.
             Err(_) => {
-                if let Err(target) = unsafe { copy_piece(from_piece, length, to_piece) } {
+                // SAFETY: that piece of the source is committed, and that of the target is unmapped.
+                let copied = unsafe { copy_piece(from_piece, length, to_piece) };
+                if let Err(target) = copied {
                     // SAFETY: the pieces before this one have moved: they are at `to`, and mapped and empty at `from`.
                     unsafe { bytes::copy(from, to, start) };
                     // SAFETY: their contents were copied back, so the range is not needed.
