@@ -67,11 +67,17 @@ impl<O: Os> PageHeap<O> {
         Some(Run { page, pages, zero: false })
     }
 
-    /// Takes the lock, and frees what is listed.
+    /// Takes the lock, and frees what is listed. Who takes it may purge nothing: if too much is dirty now, the next that is emptied is not listed, and who
+    /// empties it purges.
     pub(super) fn lock(&self) -> StateGuard<'_> {
         let mut state = self.lock_beside_emptied();
         if self.emptied.pages() != Pages::ZERO {
             self.free_emptied(&mut state);
+            let dirty = state.runs.counts().of(Kind::Dirty);
+            // Less than that may be dirty whatever the bound is.
+            if dirty > Pages::in_bytes(self.settings.dirty_bound_bytes(0)) {
+                self.bound_emptied(&state);
+            }
         }
         state
     }
@@ -91,6 +97,7 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Sets how much may be listed: with what is dirty, and in the lists of freed runs, as much as the bound, but a quarter of it in any case; nothing if more than that is dirty.
+    #[inline(never)]
     pub(super) fn bound_emptied(&self, state: &State) {
         let (dirty, bound) = (state.runs.counts().of(Kind::Dirty), state.dirty_bound(&self.settings));
         let most = bound.saturating_sub(dirty + self.freed.pages()).max(Pages(bound.0 / SHARE)).min(MOST);

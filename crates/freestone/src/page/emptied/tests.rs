@@ -107,6 +107,21 @@ fn nothing_waits_without_a_decay_time() {
     }
 }
 
+/// Threads that end in turn: each takes the lock to give back what it had ahead, and purges nothing then.
+#[test]
+fn what_others_have_made_dirty_counts_when_a_span_is_emptied() {
+    let world = world_that_stays_dirty();
+    world.set(key::DIRTY_MAX, "1m");
+    let runs: Vec<_> = (0..1000).map(|_| allocate(&world, 1)).collect();
+    for run in runs {
+        free(&world, run);
+        let _ = world.shared.pages.stats();
+        let state = world.shared.pages.state.lock();
+        let (dirty, bound) = (state.runs.counts().of(Kind::Dirty), state.dirty_bound(world.shared.settings()));
+        assert!(dirty <= bound + Pages(bound.0 / SHARE + 1), "{dirty:?} are dirty, and {bound:?} may be");
+    }
+}
+
 #[test]
 fn a_thread_that_frees_spans_takes_the_lock_for_many_at_once() {
     let world = world_that_stays_dirty();
