@@ -29,7 +29,12 @@ impl<O: Os> PageHeap<O> {
         if let Err(failed) = self.move_memory(&from, &to) {
             return self.after_failed_move(to, source.pages, failed.target);
         }
-        let is_huge = self.record(&from).is_huge.get() && !self.forget_huge_pages_of(&from);
+        let was_huge = self.record(&from).is_huge.get();
+        if was_huge {
+            // The request has moved with the memory.
+            self.record(&to).is_huge.set(true);
+        }
+        let is_huge = was_huge && !self.forget_huge_pages_of(&from);
         let Err(from) = self.quarantine(from) else { return Moved::Yes };
         let mut state = self.lock();
         state.end_large(from.page());

@@ -139,7 +139,7 @@ unsafe impl Os for Fake {
                 state.taken.set(pages, true);
             }
         });
-        let state = match state {
+        let mut state = match state {
             Ok(state) => state,
             Err(errno) => {
                 if target == Target::Committed {
@@ -161,6 +161,9 @@ unsafe impl Os for Fake {
         unsafe { to.copy_from_nonoverlapping(from, bytes) };
         // SAFETY: as above, and the contents have been copied.
         unsafe { from.write_bytes(0, bytes) };
+        // What was advised goes with the memory, and stays where it was as well.
+        let (source, target) = (self.pages(&state, from, bytes), self.pages(&state, to, bytes));
+        state.huge.copy(source, target.start);
         Ok(())
     }
 

@@ -22,6 +22,13 @@ impl PageSet {
         }
     }
 
+    /// Puts as many pages from `to` on into the set, or takes them out, as those of a range are.
+    pub(super) fn copy(&mut self, from: Range<usize>, to: usize) {
+        for (at, page) in from.enumerate() {
+            self.set(to + at..to + at + 1, self.has_all(page..page + 1));
+        }
+    }
+
     /// Whether every page of a range is in the set.
     pub(super) fn has_all(&self, pages: Range<usize>) -> bool {
         by_words(pages).all(|(word, mask)| self.words[word] & mask == mask)

@@ -1,3 +1,5 @@
+#![allow(unsafe_code)]
+
 use super::*;
 use crate::config::key;
 use crate::page::tests::{MIB, take_run};
@@ -77,7 +79,8 @@ fn the_request_for_huge_pages_is_withdrawn_where_the_memory_has_moved_away() {
         let plan = Failure { nth_call: 1, errno: Errno::NOMEM, for_good: false };
         world.os().plan(is_refused.then_some(plan));
         assert_eq!(world.shared.pages.relocate(from, to), Moved::Yes);
-        assert_eq!(world.os().huge_bytes(), if is_refused { 8 * MIB } else { 6 * MIB });
+        // The new block has the request that the old one had, and its own behind that.
+        assert_eq!(world.os().huge_bytes(), if is_refused { 6 * MIB } else { 4 * MIB });
         // The run that the block became a part of: free pages may lie before it.
         let is_huge = world.shared.pages.inspect(|state| {
             let (_, run) = state.runs.iter().find(|(run, _)| page < run.end()).expect("it is in a run");
@@ -86,4 +89,23 @@ fn the_request_for_huge_pages_is_withdrawn_where_the_memory_has_moved_away() {
         assert_eq!(is_huge, is_refused);
         world.check().unwrap();
     }
+}
+
+/// The kernel moves the request with the memory. In memory that was dirty there was none before.
+#[test]
+fn a_request_for_huge_pages_that_moved_is_withdrawn_when_the_block_goes_back() {
+    let world = World::hardened(4096, "off");
+    let to = take_run(&world, 128);
+    world.give_huge_pages(2 << 20);
+    let from = take_run(&world, 64);
+    assert_eq!(world.os().huge_bytes(), 2 * MIB);
+    let page = to.page();
+    assert_eq!(world.shared.pages.relocate(from, to), Moved::Yes);
+    assert_eq!(world.os().huge_bytes(), 2 * MIB, "it is at the new place");
+    // SAFETY: the run is this test's, and was moved to.
+    let to = unsafe { OwnedRun::at(page) };
+    world.shared.pages.free(to);
+    world.shared.pages.purge();
+    assert_eq!(world.os().huge_bytes(), 0);
+    world.check().unwrap();
 }
