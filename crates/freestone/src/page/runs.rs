@@ -405,6 +405,8 @@ impl Runs {
         let (run, kind) = (self.run_at(page), self.record(page).kind.get());
         let was = self.take(Extent::new(run.end(), more), kind);
         self.label(Extent::new(page, run.pages + more), kind);
+        let is_huge = &self.record(page).is_huge;
+        is_huge.set(is_huge.get() | was.is_huge);
         self.note_peaks();
         was
     }

@@ -102,6 +102,27 @@ fn what_is_cut_off_a_block_with_huge_pages_has_some_too() {
     assert_eq!(world.check(), Ok(()));
 }
 
+/// They were requested for the block that was behind it before. A block that is this short requests none.
+#[test]
+fn a_block_that_grows_into_huge_pages_has_some_until_it_goes_back() {
+    let world = World::hardened(4096, "off");
+    world.give_huge_pages(2 << 20);
+    world.set(key::DIRTY_MAX, "1g");
+    let pages = &world.shared.pages;
+    let block = take_run(&world, 1);
+    let behind = take_run(&world, 128);
+    let gap = behind.page() - block.page();
+    assert!(gap == Pages(1) || pages.extend(&block, gap));
+    pages.free(behind);
+    assert!(pages.extend(&block, gap + Pages(24)));
+    pages.purge();
+    assert_eq!(world.os().huge_bytes(), 24 << 16, "the rest of them was withdrawn");
+    pages.free(block);
+    pages.purge();
+    assert_eq!(world.os().huge_bytes(), 0);
+    assert_eq!(world.check(), Ok(()));
+}
+
 /// What is done with a block of a list: it is made longer or shorter, freed, or another is allocated.
 #[derive(Clone, Copy, Debug)]
 enum Step {

@@ -147,13 +147,14 @@ impl Runs {
     /// it, whatever their kind: reusing memory is worth more than a block of one kind of pages.
     pub(in crate::page) fn take_mixed(&mut self, pages: Pages, lacks_most: Pages) -> Option<Extent> {
         let Mixed { dirty, before, behind } = self.find_mixed(pages, lacks_most)?;
-        let is_huge = self.take(dirty, Kind::Large).is_huge;
+        let mut is_huge = self.take(dirty, Kind::Large).is_huge;
         if behind > Pages::ZERO {
-            self.take(Extent::new(dirty.end(), behind), Kind::Large);
+            is_huge |= self.take(Extent::new(dirty.end(), behind), Kind::Large).is_huge;
         }
         if before > Pages::ZERO {
             let run = self.run_at(self.record(dirty.first - Pages(1)).first_page());
             let was = self.take(run, Kind::Large);
+            is_huge |= was.is_huge;
             self.trim(run, Extent::new(dirty.first - before, before), was, Kind::Large);
         }
         let block = Extent::new(dirty.first - before, pages);

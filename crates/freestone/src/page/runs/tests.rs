@@ -159,12 +159,13 @@ fn a_block_is_put_together_of_a_dirty_run_and_the_free_pages_on_either_side() {
         let blocks: Vec<_> = (0..4).map(|_| take(&mut runs, 10, Kind::Large)).collect();
         let (one, other) = if dirty_first { (1, 2) } else { (2, 1) };
         runs.free(blocks[one].first, dirty(1));
-        runs.free(blocks[other].first, FreeState::CLEAN);
+        runs.free(blocks[other].first, FreeState { is_huge: true, ..FreeState::CLEAN });
         assert_eq!(runs.take_mixed(Pages(16), Pages(5)), None, "too little of it is dirty");
         assert_eq!(runs.take_mixed(Pages(21), Pages(20)), None, "there are 20 pages between the others");
         let block = runs.take_mixed(Pages(15), Pages(7)).unwrap();
         assert_eq!(block, extent(if dirty_first { blocks[1].first.0 } else { blocks[1].first.0 + 5 }, 15));
         assert_eq!(runs.run_at(block.first), block);
+        assert!(runs.record(block.first).is_huge.get(), "a part of it is");
         runs.check_free().unwrap();
     }
 }
