@@ -119,3 +119,13 @@ fn a_block_that_moves_leaves_no_memory_behind_that_does_not_count() {
     run("moved", &[("FREESTONE_PURGE", "free")]);
     run("moved", &[]);
 }
+
+#[test]
+fn blocks_that_are_resized_once_take_little_more_than_what_is_asked_for() {
+    run("resized", &[]);
+}
+
+#[test]
+fn what_threads_that_end_together_leave_does_not_stay() {
+    run("ended", &[]);
+}

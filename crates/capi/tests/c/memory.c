@@ -480,6 +480,67 @@ static void tables(void) {
     }
 }
 
+/* Many blocks are made a little longer once, or cut to half: they take little more than what was asked for. */
+static void resized(void) {
+    enum { N = 20000 };
+    static char *all[N];
+    const size_t sizes[][2] = {{120, 130}, {500, 520}, {700, 760}, {2000, 2100}, {1024, 520}, {8192, 4200}};
+    for (size_t pair = 0; pair < sizeof sizes / sizeof *sizes; pair++) {
+        const size_t size = sizes[pair][0], then = sizes[pair][1];
+        size_t usable = 0;
+        for (int i = 0; i < N; i++) {
+            EXPECT((all[i] = malloc(size)));
+            memset(all[i], 1, size);
+            EXPECT((all[i] = realloc(HIDE(all[i]), then)));
+            memset(all[i], 2, then);
+            usable += malloc_usable_size(all[i]);
+        }
+        if (usable > (size_t)N * then / 4 * 5) {
+            fprintf(stderr, "%zu to %zu: %zu bytes each\n", size, then, usable / N);
+            abort();
+        }
+        for (int i = 0; i < N; i++) {
+            free(all[i]);
+        }
+    }
+}
+
+enum { N_ENDING = 500, PER_ENDING = 64 };
+
+static void *burst_and_end(void *unused) {
+    void *all[PER_ENDING];
+    for (int i = 0; i < PER_ENDING; i++) {
+        EXPECT((all[i] = malloc(64 * (i + 1))));
+        memset(all[i], 1, 64 * (i + 1));
+    }
+    pthread_barrier_wait(&burst_over);
+    for (int i = 0; i < PER_ENDING; i++) {
+        free(all[i]);
+    }
+    return unused;
+}
+
+/* Threads end together, and none is left but one that makes no calls: no more stays dirty than may. */
+static void ended(void) {
+    pthread_t threads[N_ENDING];
+    pthread_attr_t small_stack;
+    EXPECT(pthread_attr_init(&small_stack) == 0 && pthread_attr_setstacksize(&small_stack, 1 << 16) == 0);
+    pthread_barrier_init(&burst_over, NULL, N_ENDING + 1);
+    for (int i = 0; i < N_ENDING; i++) {
+        EXPECT(pthread_create(&threads[i], &small_stack, burst_and_end, NULL) == 0);
+    }
+    pthread_barrier_wait(&burst_over);
+    for (int i = 0; i < N_ENDING; i++) {
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+    }
+    freestone_stats_t stats = {.size = sizeof stats};
+    EXPECT(freestone_stats(&stats) == 0);
+    if (stats.dirty > 32 << 20) {
+        fprintf(stderr, "%zu bytes stay dirty\n", (size_t)stats.dirty);
+        abort();
+    }
+}
+
 int main(int n, char **arguments) {
     alarm(120);
     EXPECT(n == 2);
@@ -512,6 +573,10 @@ int main(int n, char **arguments) {
         sparse();
     } else if (!strcmp(part, "tables")) {
         tables();
+    } else if (!strcmp(part, "resized")) {
+        resized();
+    } else if (!strcmp(part, "ended")) {
+        ended();
     } else {
         return 2;
     }

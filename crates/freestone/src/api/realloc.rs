@@ -14,7 +14,7 @@ use crate::record::recorder::Asked;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
 use crate::thread::any_block::is_possible;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::growth::{small_stays, with_growth_room};
+use crate::thread::growth::{grows_a_little, small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
 use crate::thread::{current, flush};
 use core::ptr;
@@ -52,12 +52,20 @@ unsafe fn reallocate_moving(
     align: usize,
 ) -> *mut u8 {
     let usable = block_bytes(class);
-    let with_room = with_growth_room(usable, size);
+    if own.grown().keeps_room(block.addr(), usable, size) {
+        return block;
+    }
+    let grows = grows_a_little(usable, size);
+    let has_grown = grows && own.grown().has(block.addr(), usable);
+    let with_room = if has_grown { with_growth_room(usable, size) } else { size };
     if align <= GRANULE_BYTES && with_room <= SMALL_MAX {
         let moved = own.bins().pop(class_of(with_room));
         if !moved.is_null() {
             // SAFETY: `moved` was popped just now and holds `size` bytes or more; `block` holds `usable`; they are two blocks.
             unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
+            if grows {
+                own.grown().note(moved.addr());
+            }
             // SAFETY: the page map says that `block` is of `class`, and it is given up.
             let block = unsafe { FreeBlock::new(block, class) };
             if block.is_marked() {

@@ -67,12 +67,13 @@ impl Request {
         self.room.0.checked_add(self.align.0 - 1).map(Pages)
     }
 
-    /// The pages of a free run that stay free before the block. One that grows is placed at the end of the run, as far as its room allows: behind
-    /// what may be the room of another.
-    fn left_before(&self, run: Extent) -> Extent {
+    /// The pages of a free run that stay free before a block that grows: the room of a large block of `before` pages in front of the run, as far as there is enough for both.
+    fn left_before(&self, run: Extent, before: Pages) -> Extent {
         let grows = self.room > self.pages;
-        let left = self.searched().filter(|_| grows).map_or(Pages::ZERO, |searched| run.pages.saturating_sub(searched));
-        Extent::new(run.first, left)
+        let spare =
+            self.searched().filter(|_| grows).map_or(Pages::ZERO, |searched| run.pages.saturating_sub(searched));
+        let room = growth::with_growth_room(before).map_or(spare, |room| room - before);
+        Extent::new(run.first, spare.min(room))
     }
 
     /// Whether a guard belongs behind new memory. Before room to grow into it would be lost soon. Blocks with huge pages end where the next one
@@ -236,7 +237,7 @@ impl<O: Os> PageHeap<O> {
             self.end_huge(state, page);
         }
         state.runs.set_ahead(self.ahead.pages());
-        let left = request.left_before(state.runs.run_at(page));
+        let left = request.left_before(state.runs.run_at(page), state.runs.large_before(page));
         let (pages, was) = state.runs.take_behind(left, request.pages, request.align, request.kind);
         if !self.open_or_give_up(state, pages, was) {
             return None;

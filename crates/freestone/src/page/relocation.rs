@@ -2,7 +2,7 @@
 
 use crate::page::page_heap::{OwnedRun, PageHeap};
 use crate::page::policy::mappings;
-use crate::page::runs::FreeState;
+use crate::page::runs::{Extent, FreeState};
 use freestone_base::units::Pages;
 use freestone_os::{Os, Target};
 
@@ -29,6 +29,8 @@ impl<O: Os> PageHeap<O> {
         if let Err(failed) = self.move_memory(&from, &to) {
             return self.after_failed_move(to, source.pages, failed.target);
         }
+        // What the kernel did not move was copied, to memory that it mapped anew.
+        self.advise(Extent::new(to.page(), source.pages));
         let was_huge = self.record(&from).is_huge.get();
         if was_huge {
             // The request has moved with the memory.
@@ -45,7 +47,11 @@ impl<O: Os> PageHeap<O> {
     /// Gives up a large block whose first `pages` the kernel has unmapped, if it has. What is behind them was not touched.
     fn after_failed_move(&self, to: OwnedRun, pages: Pages, target: Target) -> Moved {
         let lost = match target {
-            Target::Committed => return Moved::No,
+            Target::Committed => {
+                // It may have been mapped anew.
+                self.advise(Extent::new(to.page(), pages));
+                return Moved::No;
+            }
             Target::Reserved => FreeState::RESERVED,
             Target::Taken => FreeState::FOREIGN,
         };

@@ -98,23 +98,31 @@ impl<O: Os> PageHeap<O> {
 
     /// Prefaults and advises memory that was just committed, as the options say. If the kernel refuses, the memory is still usable.
     fn prepare(&self, pages: Extent) {
-        let huge = match self.settings.thp() {
-            Thp::Auto => None,
-            Thp::On => Some(true),
-            Thp::Off => Some(false),
-        };
-        let prefault = match self.settings.prefault() {
-            config::Prefault::Off => None,
-            config::Prefault::Touch => Some(Prefault::Touch),
-            config::Prefault::WillNeed => Some(Prefault::WillNeed),
-            config::Prefault::Populate => Some(Prefault::Populate),
-        };
-        if let Some(wanted) = huge {
-            let _ = self.os.advise_huge(self.start(pages), pages.bytes(), wanted);
+        self.advise(pages);
+        if self.settings.prefault() != config::Prefault::Off {
+            self.prefault(pages);
         }
-        if let Some(how) = prefault {
-            // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
-            let _ = unsafe { self.os.prefault(self.start(pages), pages.bytes(), how) };
+    }
+
+    /// Prefaults memory that was just committed, as the option says.
+    #[cold]
+    #[inline(never)]
+    fn prefault(&self, pages: Extent) {
+        let how = match self.settings.prefault() {
+            config::Prefault::Off => return,
+            config::Prefault::Touch => Prefault::Touch,
+            config::Prefault::WillNeed => Prefault::WillNeed,
+            config::Prefault::Populate => Prefault::Populate,
+        };
+        // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
+        let _ = unsafe { self.os.prefault(self.start(pages), pages.bytes(), how) };
+    }
+
+    /// Says of mapped pages whether they are to have huge pages, if that is the same for all.
+    pub(super) fn advise(&self, pages: Extent) {
+        let thp = self.settings.thp();
+        if thp != Thp::Auto {
+            let _ = self.os.advise_huge(self.start(pages), pages.bytes(), thp == Thp::On);
         }
     }
 

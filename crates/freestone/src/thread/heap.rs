@@ -30,6 +30,7 @@ use crate::span::Generation;
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
+use crate::thread::growth::GrownBlocks;
 use crate::thread::mailbox::{Life, Mailbox};
 use crate::thread::profile_countdowns::ProfileCountdowns;
 use crate::thread::records::{Record, RecordLinks};
@@ -73,6 +74,7 @@ pub(crate) struct ThreadHeap<O: Os + 'static> {
     thread: ThreadNote,
     links: RecordLinks<Self>,
     ahead: SpansAhead,
+    grown: GrownBlocks,
 }
 
 const _: () = assert!(offset_of!(ThreadHeap<freestone_os::System>, front) == 0);

@@ -1,7 +1,7 @@
 //! Resizing any block, small or large, of any heap.
 #![allow(unsafe_code)]
 //!
-//! A small block that is resized stays as long as the new size fits and fills enough of it; a large one grows into the free run behind it, if no
+//! A small block that is resized stays as long as the new size fits and fills enough of it (`thread::growth`); a large one grows into the free run behind it, if no
 //! dirty memory elsewhere is better, and gives its tail back. Otherwise: allocate, copy, free. When that fails the block is as it was; one that only gets smaller stays then, unless the
 //! program could not free it with its new size: a watched block of another heap, if its canary would end elsewhere.
 //!
@@ -14,7 +14,7 @@ use crate::span::family::Family;
 use crate::span::{Entry, PageIndex};
 use crate::thread::any_block::free_small;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::growth::{small_stays, with_growth_room};
+use crate::thread::growth::{grows_a_little, small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
 use crate::thread::large;
 use crate::thread::locate::{Place, locate};
@@ -42,8 +42,11 @@ impl<O: Os + 'static> Own<'_, O> {
                 // SAFETY: the block is the caller's (this function's contract).
                 unsafe { resize_watched(self, (block, entry, class), size, align) }
             }
-            Place::Small { class, .. } if small_stays(block_bytes(class), size) => block,
             Place::Small { entry, class } => {
+                let usable = block_bytes(class);
+                if small_stays(usable, size) || self.grown().keeps_room(block.addr(), usable, size) {
+                    return block;
+                }
                 // SAFETY: the block lies in a small span of `class`, and is the caller's (this function's contract).
                 unsafe { move_small(self, (block, entry, class), size, align) }
             }
@@ -72,7 +75,7 @@ unsafe fn move_small<O: Os>(
     align: usize,
 ) -> *mut u8 {
     let usable = block_bytes(class);
-    let moved = allocate_for_growth(own, usable, Request::new(size, align, Family::C)).start;
+    let moved = allocate_for_growth(own, (block, usable), Request::new(size, align, Family::C)).start;
     if !moved.is_null() {
         // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
         unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
@@ -94,7 +97,7 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
     if resize::stays(&examined, size) {
         return at.0;
     }
-    let moved = allocate_for_growth(own, examined.block.capacity(), examined.request(size, align)).start;
+    let moved = allocate_for_growth(own, (at.0, examined.block.capacity()), examined.request(size, align)).start;
     if !moved.is_null() {
         // SAFETY: the old block holds the size that its trailer says and the new one `size`; they are two blocks, so they do not overlap.
         unsafe { moved.copy_from_nonoverlapping(at.0, examined.fields.size().min(size)) };
@@ -111,7 +114,7 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
 fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
     let Some(asked) = own.guarded_block(block) else { return ptr::null_mut() };
     let (usable, family) = (asked.size, Family::of(asked.kind.family()).unwrap_or(Family::C));
-    let moved = allocate_for_growth(own, usable, Request::new(size, align, family)).start;
+    let moved = allocate_for_growth(own, (block, usable), Request::new(size, align, family)).start;
     if !moved.is_null() {
         // SAFETY: the old block holds `usable` bytes and the new one `size`; they are two blocks, so they do not overlap.
         unsafe { moved.copy_from_nonoverlapping(block, usable.min(size)) };
@@ -158,7 +161,7 @@ unsafe fn resize_large<O: Os>(
     let run_bytes = unsafe { large::bytes(own, page) };
     let (usable, family) = watched.map_or((run_bytes, Family::C), |asked| (asked.size, asked.family));
     let request = Request::new(size, align, family);
-    let target = allocate_for_growth(own, usable, request);
+    let target = allocate_for_growth(own, (block, usable), request);
     let mut moved = target.start;
     // SAFETY: as above; no code uses the new block yet.
     match unsafe { relocate(own, page, target) } {
@@ -167,7 +170,7 @@ unsafe fn resize_large<O: Os>(
             return moved;
         }
         Moved::No => remark(own, moved),
-        Moved::TargetLost => moved = allocate_for_growth(own, usable, request).start,
+        Moved::TargetLost => moved = allocate_for_growth(own, (block, usable), request).start,
     }
     // SAFETY: as above; the block still has its memory. This is one that should have moved, and memory is short.
     if moved.is_null() && (is_large || size < usable) && unsafe { own.resize_in_place(block, size) } {
@@ -206,21 +209,26 @@ fn remark<O: Os>(own: Own<'_, O>, moved: *mut u8) {
     }
 }
 
-/// A block for a request in place of a block of `usable` bytes, with room to grow if there is any.
-fn allocate_for_growth<O: Os>(own: Own<'_, O>, usable: usize, request: Request) -> NewBlock {
+/// A block for a request in place of another, of `usable` bytes, with room to grow if that one has grown before.
+fn allocate_for_growth<O: Os>(own: Own<'_, O>, (block, usable): (*mut u8, usize), request: Request) -> NewBlock {
     let (size, align) = (request.size, request.align);
-    let with_room = with_growth_room(usable, size);
-    if with_room > size && align <= GRANULE_BYTES {
-        let block = if with_room <= SMALL_MAX || own.watch().is_some() {
+    let grows = grows_a_little(usable, size);
+    let mut got = NewBlock::NONE;
+    if grows && align <= GRANULE_BYTES && own.grown().has(block.addr(), usable) {
+        let with_room = with_growth_room(usable, size);
+        got = if with_room <= SMALL_MAX || own.watch().is_some() {
             own.allocate_for(Request { room: with_room, ..request })
         } else {
             large::allocate_with_growth_room(own, Bytes(usable), size.max(SMALL_MAX + 1))
         };
-        if !block.start.is_null() {
-            return block;
-        }
     }
-    own.allocate_for(request)
+    if got.start.is_null() {
+        got = own.allocate_for(request);
+    }
+    if grows {
+        own.grown().note(got.start.addr());
+    }
+    got
 }
 
 /// Moves the memory of the large block at `page` to another block, if that is a large one and it is worth a system call. The page heap sees that it is long enough.

@@ -146,6 +146,9 @@ unsafe impl Os for Fake {
                     // It was unmapped for the move, and mapped again.
                     // SAFETY: what is at `to` is not needed.
                     unsafe { to.write_bytes(0, bytes) };
+                    let mut state = self.lock();
+                    let pages = self.pages(&state, to, bytes);
+                    state.huge.set(pages, false);
                 }
                 return Err(NotMoved { errno, target });
             }

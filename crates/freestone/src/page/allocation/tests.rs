@@ -101,14 +101,14 @@ fn a_block_with_room_to_grow_has_free_pages_behind_it() {
 }
 
 #[test]
-fn a_block_with_room_to_grow_lies_at_the_end_of_the_longest_dirty_run_if_that_has_the_room() {
+fn a_block_with_room_to_grow_takes_the_longest_dirty_run_if_that_has_the_room() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
     let [short, _wall, long, _second] = [24, 1, 30, 1].map(|n| allocate(&world, n, Kind::Large));
     [short, long].into_iter().for_each(|run| free(&world, run));
     let fresh = world.fresh_pages();
     let run = take_with_room(&world, 5).expect("the fake kernel has memory");
-    assert_eq!((run.page, run.pages, run.zero), (long.page + Pages(10), Pages(5), false));
+    assert_eq!((run.page, run.pages, run.zero), (long.page + Pages(3), Pages(5), false));
     let block = OwnedRun::taken(Extent::new(run.page, run.pages));
     assert!(pages.extend(&block, Pages(20)));
     assert_eq!(world.fresh_pages(), fresh, "what is dirty comes first");
@@ -117,9 +117,24 @@ fn a_block_with_room_to_grow_lies_at_the_end_of_the_longest_dirty_run_if_that_ha
     assert_eq!(world.check(), Ok(()));
 }
 
-/// What is free behind a block may be its room.
+/// What is free behind a block may be its room. Where there is not enough for both, the new one comes first: it is known to grow.
 #[test]
-fn a_block_with_room_to_grow_leaves_that_of_the_block_before_it() {
+fn a_block_with_room_to_grow_leaves_that_of_the_large_block_before_it_as_far_as_there_is_enough() {
+    let world = world_that_stays_dirty();
+    let before = take_with_room(&world, 9).expect("the fake kernel has memory");
+    let block = OwnedRun::taken(Extent::new(before.page, before.pages));
+    assert!(world.shared.pages.extend(&block, Pages(34)));
+    world.shared.pages.shrink(&block, Pages(4));
+    let long = before.page + Pages(4);
+    for (pages, left) in [(4, 12), (5, 10), (7, 2)] {
+        let run = take_with_room(&world, pages).expect("the fake kernel has memory");
+        assert_eq!((run.page, run.zero), (long + Pages(left), false), "{pages}");
+        free(&world, run);
+    }
+}
+
+#[test]
+fn blocks_that_grow_side_by_side_have_room() {
     let world = world_that_stays_dirty();
     let pages = &world.shared.pages;
     let blocks = [5, 5, 7, 6].map(|n| {

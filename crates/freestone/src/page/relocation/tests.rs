@@ -109,3 +109,15 @@ fn a_request_for_huge_pages_that_moved_is_withdrawn_when_the_block_goes_back() {
     assert_eq!(world.os().huge_bytes(), 0);
     world.check().unwrap();
 }
+
+#[test]
+fn a_target_that_was_mapped_anew_for_a_move_that_failed_has_the_huge_pages_that_the_option_asks_for() {
+    let world = World::hardened(4096, "off");
+    world.set(key::THP, "on");
+    let [from, to] = [10, 12].map(|n| take_run(&world, n));
+    let huge_bytes = world.os().huge_bytes();
+    world.os().plan(Some(Failure { nth_call: 0, errno: Errno::NOMEM, for_good: false }));
+    assert_eq!(world.shared.pages.relocate(from, to), Moved::No);
+    assert_eq!(world.os().huge_bytes(), huge_bytes);
+    world.check().unwrap();
+}

@@ -80,6 +80,12 @@ impl Runs {
         self.dirty.longest(&self.records).find(|(page, _)| is_stuck(page)).map(|(page, pages)| Extent::new(page, pages))
     }
 
+    /// Pages of the large block in front of the run at `page`; 0 if there is something else.
+    pub(in crate::page) fn large_before(&self, page: PageIndex) -> Pages {
+        let last = self.record(page - Pages(1));
+        if last.kind.get() == Kind::Large { self.record(last.first_page()).n_pages() } else { Pages::ZERO }
+    }
+
     /// Pages of the clean run that ends at the high-water mark.
     pub(in crate::page) fn clean_tail(&self) -> Pages {
         let last = self.record(self.high_water() - Pages(1));

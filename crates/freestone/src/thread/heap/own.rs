@@ -24,6 +24,7 @@ use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
 use crate::thread::free_block::FreeBlock;
+use crate::thread::growth::GrownBlocks;
 use crate::thread::holdings::Holdings;
 use crate::thread::keys::Keys;
 use crate::thread::lookup::Lookup;
@@ -369,6 +370,12 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// The runs that it has taken ahead for spans.
     pub(crate) fn ahead(self) -> &'a SpansAhead {
         &self.heap.ahead
+    }
+
+    /// Small blocks that it has moved because they grew.
+    #[inline]
+    pub(crate) fn grown(self) -> &'a GrownBlocks {
+        &self.heap.grown
     }
 
     /// When its periodic work was last done.

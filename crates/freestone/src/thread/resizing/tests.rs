@@ -13,24 +13,44 @@ fn class_bytes(size: usize) -> usize {
 }
 
 #[test]
-fn a_small_block_that_moves_because_it_grew_a_little_has_room_up_to_the_largest_class() {
+fn a_small_block_that_grows_a_little_gets_what_is_asked_for_and_room_when_it_grows_again() {
     let world = World::new(4096);
     let heap = world.heap();
-    for (size, next, expected) in [
-        (112, 113, class_bytes(224)),
-        (112, 223, class_bytes(224)),
-        (288, 289, class_bytes(4 * 288)),
-        // It doubles.
-        (288, 576, class_bytes(576)),
-        (16_384, 16_385, SMALL_MAX),
-        // Twice as much is a large block.
-        (20_480, 20_481, 1 << 16),
+    for (size, next, expected, expected_then) in [
+        (112, 113, class_bytes(113), class_bytes(2 * class_bytes(113))),
+        (112, 223, class_bytes(223), class_bytes(2 * class_bytes(223))),
+        (288, 289, class_bytes(289), class_bytes(2 * class_bytes(289))),
+        // It doubles first.
+        (288, 576, class_bytes(576), class_bytes(class_bytes(576) + 1)),
+        (12_288, 12_289, class_bytes(12_289), class_bytes(2 * class_bytes(12_289))),
+        // Twice as much would be a large block.
+        (20_480, 20_481, class_bytes(20_481), SMALL_MAX),
     ] {
         let block = heap.allocate(size, 1).start;
         fill(block, 7, size);
         let moved = reallocate(heap, block, next);
         assert!(moved != block && is_filled(moved, 7, size));
         assert_eq!(heap.usable_bytes(moved), Some(expected), "{size} to {next}");
+        let again = reallocate(heap, moved, expected + 1);
+        assert!(again != moved && is_filled(again, 7, size));
+        assert_eq!(heap.usable_bytes(again), Some(expected_then), "{size} to {next}, and to {}", expected + 1);
+        assert_eq!(reallocate(heap, again, expected + 2), again, "it keeps its room");
+        free(heap, again);
+    }
+    world.check().unwrap();
+}
+
+/// A vector that is cut to its length, or text that was read into a buffer.
+#[test]
+fn a_small_block_of_which_less_than_three_quarters_are_left_moves() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    for (size, next) in [(128, 64), (1024, 520), (8192, 4200), (30_000, 16_000)] {
+        let block = heap.allocate(size, 1).start;
+        fill(block, 7, size);
+        let moved = reallocate(heap, block, next);
+        assert!(moved != block && is_filled(moved, 7, next));
+        assert_eq!(heap.usable_bytes(moved), Some(class_bytes(next)), "{size} to {next}");
         free(heap, moved);
     }
     world.check().unwrap();
@@ -40,24 +60,26 @@ fn a_small_block_that_moves_because_it_grew_a_little_has_room_up_to_the_largest_
 fn a_block_with_an_alignment_that_not_every_block_has_gets_what_is_asked_for() {
     let world = World::new(4096);
     let heap = world.heap();
-    for (align, expected) in [(GRANULE_BYTES, class_bytes(224)), (64, 128)] {
-        let block = heap.allocate(112, align).start;
-        let usable = heap.usable_bytes(block).expect("the block is live");
-        // SAFETY: the block is the test's, which uses what is returned in its place.
-        let moved = unsafe { heap.reallocate(block, usable + 1, align) };
-        let expected = if align == 64 { usable + 64 } else { expected };
-        assert_eq!(heap.usable_bytes(moved), Some(expected), "{align}");
-        free(heap, moved);
+    for (align, has_room) in [(GRANULE_BYTES, true), (64, false)] {
+        let mut block = heap.allocate(112, align).start;
+        for again in [false, true] {
+            let usable = heap.usable_bytes(block).expect("the block is live");
+            // SAFETY: the block is the test's, which uses what is returned in its place.
+            block = unsafe { heap.reallocate(block, usable + 1, align) };
+            let got = heap.usable_bytes(block).expect("the block is live");
+            assert_eq!(got >= 2 * usable, again && has_room, "{align}: {usable} to {got}");
+        }
+        free(heap, block);
     }
 }
 
 #[test]
-fn a_watched_block_that_moves_because_it_grew_a_little_stays_at_its_next_growth() {
+fn a_watched_block_that_grows_a_little_again_stays_at_its_next_growth() {
     let world = World::hardened(4096, "checks");
     let heap = world.heap();
-    for (size, next, then) in [(100, 120, 200), (600, 700, 2300), (20_000, 21_000, 39_000)] {
+    for (size, next, again, then) in [(100, 120, 140, 200), (600, 700, 800, 1300), (20_000, 21_000, 24_000, 31_000)] {
         let block = heap.allocate(size, 1).start;
-        let moved = reallocate(heap, block, next);
+        let moved = reallocate(heap, reallocate(heap, block, next), again);
         assert_ne!(moved, block, "{size}");
         assert_eq!(reallocate(heap, moved, then), moved, "{size}");
         free(heap, moved);
