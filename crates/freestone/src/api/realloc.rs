@@ -14,7 +14,7 @@ use crate::record::recorder::Asked;
 use crate::size_class::{GRANULE_BYTES, SMALL_MAX, block_bytes, class_of};
 use crate::thread::any_block::is_possible;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::growth::{grows_a_little, small_stays, with_growth_room};
+use crate::thread::growth::{grows_a_little, keeps_room, small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
 use crate::thread::{current, flush};
 use core::ptr;
@@ -52,12 +52,12 @@ unsafe fn reallocate_moving(
     align: usize,
 ) -> *mut u8 {
     let usable = block_bytes(class);
-    if own.grown().keeps_room(block.addr(), usable, size) {
+    let has_grown = own.grown().has(block.addr());
+    if has_grown && keeps_room(usable, size) {
         return block;
     }
     let grows = grows_a_little(usable, size);
-    let has_grown = grows && own.grown().has(block.addr(), usable);
-    let with_room = if has_grown { with_growth_room(usable, size) } else { size };
+    let with_room = if has_grown && grows { with_growth_room(usable, size) } else { size };
     if align <= GRANULE_BYTES && with_room <= SMALL_MAX {
         let moved = own.bins().pop(class_of(with_room));
         if !moved.is_null() {
@@ -69,8 +69,8 @@ unsafe fn reallocate_moving(
             // SAFETY: the page map says that `block` is of `class`, and it is given up.
             let block = unsafe { FreeBlock::new(block, class) };
             if block.is_marked() {
-                // SAFETY: the heap is not watched, so nothing depends on the layout: the block is this heap's.
-                unsafe { own.free_layout(block, usable, align) };
+                // SAFETY: the block is this heap's, and given up.
+                unsafe { own.free(block.into_node().cast()) };
             } else {
                 flush::push(own, block);
             }

@@ -67,19 +67,20 @@ impl Request {
         self.room.0.checked_add(self.align.0 - 1).map(Pages)
     }
 
+    /// Whether it is for a block that grows, which is to have room.
+    fn grows(&self) -> bool {
+        self.room > self.pages
+    }
+
     /// The pages of a free run that stay free before a block that grows: the room of a large block of `before` pages in front of the run, as far as there is enough for both.
     fn left_before(&self, run: Extent, before: Pages) -> Extent {
-        let grows = self.room > self.pages;
-        let spare =
-            self.searched().filter(|_| grows).map_or(Pages::ZERO, |searched| run.pages.saturating_sub(searched));
-        let room = growth::with_growth_room(before).map_or(spare, |room| room - before);
-        Extent::new(run.first, spare.min(room))
+        Extent::new(run.first, run.pages.saturating_sub(self.room).min(growth::room_behind(before)))
     }
 
     /// Whether a guard belongs behind new memory. Before room to grow into it would be lost soon. Blocks with huge pages end where the next one
     /// starts: a guard between them would keep free ones apart by the rest of a huge page.
     fn has_guard(&self) -> bool {
-        self.room == self.pages && !self.is_huge
+        !self.grows() && !self.is_huge
     }
 }
 
@@ -237,7 +238,11 @@ impl<O: Os> PageHeap<O> {
             self.end_huge(state, page);
         }
         state.runs.set_ahead(self.ahead.pages());
-        let left = request.left_before(state.runs.run_at(page), state.runs.large_before(page));
+        let left = if request.grows() {
+            request.left_before(state.runs.run_at(page), state.runs.large_before(page))
+        } else {
+            Extent::new(page, Pages::ZERO)
+        };
         let (pages, was) = state.runs.take_behind(left, request.pages, request.align, request.kind);
         if !self.open_or_give_up(state, pages, was) {
             return None;

@@ -75,7 +75,7 @@ impl<O: Os> PageHeap<O> {
             self.free_emptied(&mut state);
             let dirty = state.runs.counts().of(Kind::Dirty);
             // Less than that may be dirty whatever the bound is.
-            if dirty > Pages::in_bytes(self.settings.dirty_bound_bytes(0)) {
+            if dirty.to_bytes().0 as u64 > self.settings.dirty_bound_bytes(0) {
                 self.bound_emptied(&state);
             }
         }

@@ -26,11 +26,14 @@ impl<O: Os> PageHeap<O> {
         if self.settings.sandbox() || !is_long_enough || !mappings::may_move(source.pages, self.arena()) {
             return Moved::No;
         }
-        if let Err(failed) = self.move_memory(&from, &to) {
+        let failed = self.move_memory(&from, &to).err();
+        if failed.is_none_or(|failed| failed.target == Target::Committed) {
+            // What was not moved was mapped anew, to be copied to or to be as before.
+            self.advise(Extent::new(to.page(), source.pages));
+        }
+        if let Some(failed) = failed {
             return self.after_failed_move(to, source.pages, failed.target);
         }
-        // What the kernel did not move was copied, to memory that it mapped anew.
-        self.advise(Extent::new(to.page(), source.pages));
         let was_huge = self.record(&from).is_huge.get();
         if was_huge {
             // The request has moved with the memory.
@@ -45,13 +48,10 @@ impl<O: Os> PageHeap<O> {
     }
 
     /// Gives up a large block whose first `pages` the kernel has unmapped, if it has. What is behind them was not touched.
+    #[inline]
     fn after_failed_move(&self, to: OwnedRun, pages: Pages, target: Target) -> Moved {
         let lost = match target {
-            Target::Committed => {
-                // It may have been mapped anew.
-                self.advise(Extent::new(to.page(), pages));
-                return Moved::No;
-            }
+            Target::Committed => return Moved::No,
             Target::Reserved => FreeState::RESERVED,
             Target::Taken => FreeState::FOREIGN,
         };

@@ -99,23 +99,16 @@ impl<O: Os> PageHeap<O> {
     /// Prefaults and advises memory that was just committed, as the options say. If the kernel refuses, the memory is still usable.
     fn prepare(&self, pages: Extent) {
         self.advise(pages);
-        if self.settings.prefault() != config::Prefault::Off {
-            self.prefault(pages);
+        let prefault = self.settings.prefault();
+        if prefault != config::Prefault::Off {
+            let how = match prefault {
+                config::Prefault::Populate => Prefault::Populate,
+                config::Prefault::WillNeed => Prefault::WillNeed,
+                _ => Prefault::Touch,
+            };
+            // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
+            let _ = unsafe { self.os.prefault(self.start(pages), pages.bytes(), how) };
         }
-    }
-
-    /// Prefaults memory that was just committed, as the option says.
-    #[cold]
-    #[inline(never)]
-    fn prefault(&self, pages: Extent) {
-        let how = match self.settings.prefault() {
-            config::Prefault::Off => return,
-            config::Prefault::Touch => Prefault::Touch,
-            config::Prefault::WillNeed => Prefault::WillNeed,
-            config::Prefault::Populate => Prefault::Populate,
-        };
-        // SAFETY: The pages were committed just now, under the lock, and are not handed out yet.
-        let _ = unsafe { self.os.prefault(self.start(pages), pages.bytes(), how) };
     }
 
     /// Says of mapped pages whether they are to have huge pages, if that is the same for all.

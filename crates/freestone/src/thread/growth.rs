@@ -29,6 +29,13 @@ pub(crate) fn small_stays(usable: usize, size: usize) -> bool {
     size <= usable && (size + GRANULE_BYTES) * 16 >= usable * STAY_SIXTEENTHS
 }
 
+/// Whether a small block of `usable` bytes that has grown before keeps the room that it may have got when it is to hold `size`.
+#[inline(always)]
+#[must_use]
+pub(crate) fn keeps_room(usable: usize, size: usize) -> bool {
+    size <= usable && size * 16 >= usable * GROWN_STAY_SIXTEENTHS
+}
+
 /// Whether a block of `usable` bytes that is to hold `size` grows by less than twice: it is likely to grow again.
 #[inline(always)]
 pub(crate) fn grows_a_little(usable: usize, size: usize) -> bool {
@@ -63,16 +70,10 @@ impl GrownBlocks {
         &self.addrs[(spread >> (u32::BITS - REMEMBERED_LOG2)) as usize]
     }
 
-    /// Whether the block at `addr`, of `usable` bytes, has grown a little before. A large one has, or is long enough to grow in steps: its room is free addresses.
-    #[inline(never)]
-    pub(crate) fn has(&self, addr: usize, usable: usize) -> bool {
-        usable > SMALL_MAX || self.place(addr).get() == addr
-    }
-
-    /// Whether the small block at `addr`, of `usable` bytes, has grown a little before and keeps the room that it may have got when it is to hold `size`.
+    /// Whether the small block at `addr` has grown a little before.
     #[inline]
-    pub(crate) fn keeps_room(&self, addr: usize, usable: usize, size: usize) -> bool {
-        size <= usable && size * 16 >= usable * GROWN_STAY_SIXTEENTHS && self.has(addr, usable)
+    pub(crate) fn has(&self, addr: usize) -> bool {
+        self.place(addr).get() == addr
     }
 
     /// Notes that the block at `addr` is one that has grown a little.

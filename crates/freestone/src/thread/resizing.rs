@@ -14,7 +14,7 @@ use crate::span::family::Family;
 use crate::span::{Entry, PageIndex};
 use crate::thread::any_block::free_small;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::growth::{grows_a_little, small_stays, with_growth_room};
+use crate::thread::growth::{grows_a_little, keeps_room, small_stays, with_growth_room};
 use crate::thread::heap::own::Own;
 use crate::thread::large;
 use crate::thread::locate::{Place, locate};
@@ -44,7 +44,7 @@ impl<O: Os + 'static> Own<'_, O> {
             }
             Place::Small { entry, class } => {
                 let usable = block_bytes(class);
-                if small_stays(usable, size) || self.grown().keeps_room(block.addr(), usable, size) {
+                if small_stays(usable, size) || (keeps_room(usable, size) && self.grown().has(block.addr())) {
                     return block;
                 }
                 // SAFETY: the block lies in a small span of `class`, and is the caller's (this function's contract).
@@ -110,7 +110,7 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
 }
 
 /// Moves a guarded block to a block of another size: an access behind the old size is an error until then.
-#[cold]
+#[inline]
 fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
     let Some(asked) = own.guarded_block(block) else { return ptr::null_mut() };
     let (usable, family) = (asked.size, Family::of(asked.kind.family()).unwrap_or(Family::C));
@@ -129,7 +129,7 @@ fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: us
 }
 
 /// Allocates a block in place of one of no bytes.
-#[cold]
+#[inline]
 fn resize_empty<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
     let Some(family) = empty_block::family(own, block) else { return ptr::null_mut() };
     let moved = own.allocate_for(Request::new(size, align, family)).start;
@@ -209,23 +209,23 @@ fn remark<O: Os>(own: Own<'_, O>, moved: *mut u8) {
     }
 }
 
-/// A block for a request in place of another, of `usable` bytes, with room to grow if that one has grown before.
+/// A block for a request in place of another, of `usable` bytes, with room to grow if that one has grown before. A large one has, or is long enough to grow in steps: its room is free
+/// addresses.
 fn allocate_for_growth<O: Os>(own: Own<'_, O>, (block, usable): (*mut u8, usize), request: Request) -> NewBlock {
     let (size, align) = (request.size, request.align);
     let grows = grows_a_little(usable, size);
     let mut got = NewBlock::NONE;
-    if grows && align <= GRANULE_BYTES && own.grown().has(block.addr(), usable) {
-        let with_room = with_growth_room(usable, size);
-        got = if with_room <= SMALL_MAX || own.watch().is_some() {
-            own.allocate_for(Request { room: with_room, ..request })
+    if grows && align <= GRANULE_BYTES && (usable > SMALL_MAX || own.grown().has(block.addr())) {
+        got = if size <= SMALL_MAX || own.watch().is_some() {
+            own.allocate_for(Request { room: with_growth_room(usable, size), ..request })
         } else {
-            large::allocate_with_growth_room(own, Bytes(usable), size.max(SMALL_MAX + 1))
+            large::allocate_with_growth_room(own, Bytes(usable), size)
         };
     }
     if got.start.is_null() {
         got = own.allocate_for(request);
     }
-    if grows {
+    if grows && size <= SMALL_MAX {
         own.grown().note(got.start.addr());
     }
     got

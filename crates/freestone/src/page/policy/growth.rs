@@ -50,6 +50,11 @@ pub(in crate::page) fn with_growth_room(pages: Pages) -> Option<Pages> {
     pages.0.checked_mul(ROOM_FACTOR).map(Pages)
 }
 
+/// Free pages behind a block of `pages` that are its room.
+pub(in crate::page) fn room_behind(pages: Pages) -> Pages {
+    Pages(pages.0.saturating_mul(ROOM_FACTOR - 1))
+}
+
 /// Dirty pages in a row that are enough for a block of `pages` that is going to grow.
 pub(in crate::page) fn with_dirty_growth_room(pages: Pages) -> Pages {
     Pages(pages.0.saturating_mul(DIRTY_ROOM_FACTOR))

@@ -28,15 +28,13 @@ fn a_block_that_grows_by_less_than_twice_grows_a_little_and_its_room_is_twice_it
 }
 
 #[test]
-fn a_block_that_has_just_got_room_stays_when_it_is_resized_again() {
+fn a_block_that_has_just_got_room_keeps_it_when_it_is_resized_again() {
     for usable in (0..LAST_CLASS).map(block_bytes) {
-        let (size, grown) = (usable + 1, GrownBlocks::none());
+        let size = usable + 1;
         let room = with_growth_room(usable, size);
         let got = if size > SMALL_MAX { continue } else { block_bytes(class_of(room)) };
-        assert!(!grown.keeps_room(0x1000, got, size) || small_stays(got, size));
-        grown.note(0x1000);
-        assert!(grown.keeps_room(0x1000, got, size) && grown.keeps_room(0x1000, got, got), "{usable}");
-        assert!(!grown.keeps_room(0x1000, got, got + 1) && !grown.keeps_room(0x1000, got, got / 3));
+        assert!(keeps_room(got, size) && keeps_room(got, got), "{usable}");
+        assert!(!keeps_room(got, got + 1) && !keeps_room(got, got / 3), "{usable}");
     }
 }
 
@@ -49,12 +47,11 @@ fn the_largest_sizes_do_not_wrap() {
 #[test]
 fn a_block_has_grown_from_when_it_was_noted_until_others_take_its_place() {
     let (grown, addr) = (GrownBlocks::none(), 0x5000_0000);
-    assert!(!grown.has(addr, 64));
+    assert!(!grown.has(addr));
     grown.note(addr);
-    assert!(grown.has(addr, 64) && !grown.has(addr + 64, 64));
+    assert!(grown.has(addr) && !grown.has(addr + 64));
     (1..10_000).for_each(|n| grown.note(addr + n * 64));
-    assert!(!grown.has(addr, 64));
-    assert!(grown.has(addr, SMALL_MAX + 1), "large blocks grow in steps");
+    assert!(!grown.has(addr));
 }
 
 #[test]
@@ -63,7 +60,7 @@ fn most_of_a_few_buffers_beside_each_other_are_remembered() {
     for bytes in (0..LAST_CLASS).map(block_bytes) {
         let (grown, addrs) = (GrownBlocks::none(), (0..8).map(|n| 0x7000_0000 + n * bytes));
         addrs.clone().for_each(|addr| grown.note(addr));
-        n_remembered += addrs.filter(|&addr| grown.has(addr, bytes)).count();
+        n_remembered += addrs.filter(|&addr| grown.has(addr)).count();
     }
     assert!(n_remembered >= 7 * LAST_CLASS, "{n_remembered} of {}", 8 * LAST_CLASS);
 }
