@@ -101,6 +101,7 @@ impl<O: Os> PageHeap<O> {
         self.advise(pages);
         let prefault = self.settings.prefault();
         if prefault != config::Prefault::Off {
+            // With an arm for each, the compiler makes a table of jumps, beyond the part of the library that small programs use.
             let how = match prefault {
                 config::Prefault::Populate => Prefault::Populate,
                 config::Prefault::WillNeed => Prefault::WillNeed,

@@ -19,8 +19,8 @@ const REMEMBERED: usize = 1 << REMEMBERED_LOG2;
 /// See [`REMEMBERED`].
 const REMEMBERED_LOG2: u32 = 5;
 
-/// The golden ratio: multiplied by it, the blocks of a span spread over the places.
-const SPREAD: u32 = 0x9E37_79B9;
+/// The golden ratio, of addresses in granules: multiplied by it, the blocks of a span spread over the places.
+const SPREAD: u32 = 0x9E37_79B9 / GRANULE_BYTES as u32;
 
 /// Whether a small block of `usable` bytes stays where it is when it is to hold `size`. It does if another would have as many.
 #[inline(always)]
@@ -42,8 +42,8 @@ pub(crate) fn grows_a_little(usable: usize, size: usize) -> bool {
     size > usable && size < usable.saturating_mul(2)
 }
 
-/// The size that a block of `usable` bytes that grows a little should get when it moves to hold `size`: more than `size` if it has grown before. What a small block can
-/// hold gets no more room than the largest has: a large one would not keep it.
+/// The size that a block of `usable` bytes that grows a little, and has before, should get when it moves to hold `size`: twice its own. What a small block can hold gets no
+/// more than the largest has: a large one would not keep it.
 #[inline(always)]
 #[must_use]
 pub(crate) fn with_growth_room(usable: usize, size: usize) -> usize {
@@ -66,7 +66,7 @@ impl GrownBlocks {
     }
 
     fn place(&self, addr: usize) -> &Cell<usize> {
-        let spread = ((addr / GRANULE_BYTES) as u32).wrapping_mul(SPREAD);
+        let spread = (addr as u32).wrapping_mul(SPREAD);
         &self.addrs[(spread >> (u32::BITS - REMEMBERED_LOG2)) as usize]
     }
 
@@ -74,6 +74,12 @@ impl GrownBlocks {
     #[inline]
     pub(crate) fn has(&self, addr: usize) -> bool {
         self.place(addr).get() == addr
+    }
+
+    /// Whether the small block at `addr`, of `usable` bytes, stays where it is when it is to hold `size`: it is used enough, or may have room that it keeps.
+    #[inline]
+    pub(crate) fn stays(&self, addr: usize, usable: usize, size: usize) -> bool {
+        small_stays(usable, size) || (keeps_room(usable, size) && self.has(addr))
     }
 
     /// Notes that the block at `addr` is one that has grown a little.

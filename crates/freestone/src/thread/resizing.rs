@@ -14,7 +14,7 @@ use crate::span::family::Family;
 use crate::span::{Entry, PageIndex};
 use crate::thread::any_block::free_small;
 use crate::thread::free_block::FreeBlock;
-use crate::thread::growth::{grows_a_little, keeps_room, small_stays, with_growth_room};
+use crate::thread::growth::{grows_a_little, with_growth_room};
 use crate::thread::heap::own::Own;
 use crate::thread::large;
 use crate::thread::locate::{Place, locate};
@@ -44,7 +44,7 @@ impl<O: Os + 'static> Own<'_, O> {
             }
             Place::Small { entry, class } => {
                 let usable = block_bytes(class);
-                if small_stays(usable, size) || (keeps_room(usable, size) && self.grown().has(block.addr())) {
+                if self.grown().stays(block.addr(), usable, size) {
                     return block;
                 }
                 // SAFETY: the block lies in a small span of `class`, and is the caller's (this function's contract).
@@ -94,7 +94,7 @@ unsafe fn move_small<O: Os>(
 unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), size: usize, align: usize) -> *mut u8 {
     let Some(page) = watched_span(own.shared(), at.0.addr()) else { return ptr::null_mut() };
     let Some(examined) = examine(own, at, page, Claim::NOTHING) else { return ptr::null_mut() };
-    if resize::stays(&examined, size) {
+    if resize::stays(own.grown(), &examined, size) {
         return at.0;
     }
     let moved = allocate_for_growth(own, (at.0, examined.block.capacity()), examined.request(size, align)).start;
@@ -110,7 +110,6 @@ unsafe fn resize_watched<O: Os>(own: Own<'_, O>, at: (*mut u8, Entry, usize), si
 }
 
 /// Moves a guarded block to a block of another size: an access behind the old size is an error until then.
-#[inline]
 fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
     let Some(asked) = own.guarded_block(block) else { return ptr::null_mut() };
     let (usable, family) = (asked.size, Family::of(asked.kind.family()).unwrap_or(Family::C));
@@ -129,7 +128,6 @@ fn resize_guarded<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: us
 }
 
 /// Allocates a block in place of one of no bytes.
-#[inline]
 fn resize_empty<O: Os>(own: Own<'_, O>, block: *mut u8, size: usize, align: usize) -> *mut u8 {
     let Some(family) = empty_block::family(own, block) else { return ptr::null_mut() };
     let moved = own.allocate_for(Request::new(size, align, family)).start;

@@ -12,6 +12,15 @@ fn class_bytes(size: usize) -> usize {
     block_bytes(class_of(size))
 }
 
+/// A block of `size` bytes that was moved to hold `next`, with what it held.
+fn moved(heap: Own<'_, Fake>, size: usize, next: usize) -> *mut u8 {
+    let block = heap.allocate(size, 1).start;
+    fill(block, 7, size);
+    let moved = reallocate(heap, block, next);
+    assert!(moved != block && is_filled(moved, 7, size.min(next)), "{size} to {next}");
+    moved
+}
+
 #[test]
 fn a_small_block_that_grows_a_little_gets_what_is_asked_for_and_room_when_it_grows_again() {
     let world = World::new(4096);
@@ -26,10 +35,7 @@ fn a_small_block_that_grows_a_little_gets_what_is_asked_for_and_room_when_it_gro
         // Twice as much would be a large block.
         (20_480, 20_481, class_bytes(20_481), SMALL_MAX),
     ] {
-        let block = heap.allocate(size, 1).start;
-        fill(block, 7, size);
-        let moved = reallocate(heap, block, next);
-        assert!(moved != block && is_filled(moved, 7, size));
+        let moved = moved(heap, size, next);
         assert_eq!(heap.usable_bytes(moved), Some(expected), "{size} to {next}");
         let again = reallocate(heap, moved, expected + 1);
         assert!(again != moved && is_filled(again, 7, size));
@@ -46,10 +52,7 @@ fn a_small_block_of_which_less_than_three_quarters_are_left_moves() {
     let world = World::new(4096);
     let heap = world.heap();
     for (size, next) in [(128, 64), (1024, 520), (8192, 4200), (30_000, 16_000)] {
-        let block = heap.allocate(size, 1).start;
-        fill(block, 7, size);
-        let moved = reallocate(heap, block, next);
-        assert!(moved != block && is_filled(moved, 7, next));
+        let moved = moved(heap, size, next);
         assert_eq!(heap.usable_bytes(moved), Some(class_bytes(next)), "{size} to {next}");
         free(heap, moved);
     }
@@ -81,10 +84,27 @@ fn a_watched_block_that_grows_a_little_again_stays_at_its_next_growth() {
         let block = heap.allocate(size, 1).start;
         let moved = reallocate(heap, reallocate(heap, block, next), again);
         assert_ne!(moved, block, "{size}");
+        assert_eq!(reallocate(heap, moved, again + 1), moved, "{size}: it keeps its room");
         assert_eq!(reallocate(heap, moved, then), moved, "{size}");
         free(heap, moved);
     }
     world.check().unwrap();
+}
+
+#[test]
+fn a_small_buffer_that_grows_in_small_steps_moves_at_each_doubling_whether_or_not_it_is_watched() {
+    for level in ["default", "checks"] {
+        let world = World::hardened(4096, level);
+        let heap = world.heap();
+        let (mut block, mut n_moves) = (heap.allocate(100, 1).start, 0);
+        for size in (108..20_000).step_by(8) {
+            let moved = reallocate(heap, block, size);
+            n_moves += u32::from(moved != block);
+            block = moved;
+        }
+        assert!(n_moves <= 10, "{n_moves} moves, {level}");
+        free(heap, block);
+    }
 }
 
 #[test]

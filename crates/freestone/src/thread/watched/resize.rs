@@ -5,12 +5,13 @@
 
 use crate::span::canary;
 use crate::span::trailer::{State, Trailer};
-use crate::thread::growth::small_stays;
+use crate::thread::growth::GrownBlocks;
 use crate::thread::watched::examine::Examined;
 
-/// Makes a block hold `size` bytes if it can where it is, and fills enough of it.
-pub(crate) fn stays(examined: &Examined, size: usize) -> bool {
-    small_stays(examined.block.capacity(), size) && is_resized(examined, size)
+/// Makes a block hold `size` bytes if it can where it is, and stays there, which depends on which have `grown` lately.
+pub(crate) fn stays(grown: &GrownBlocks, examined: &Examined, size: usize) -> bool {
+    let block = &examined.block;
+    grown.stays(block.start().addr(), block.capacity(), size) && is_resized(examined, size)
 }
 
 /// Makes a block hold `size` bytes where it is, however little that is of it, if it becomes smaller.
