@@ -85,6 +85,22 @@ int main(void) {
 }";
 
 #[test]
+fn a_replay_leaves_no_plan_if_nobody_reads_the_output() {
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/traces/sqlite.trace.gz");
+    let (out, temporary) = (file("unread-replay.jsonl"), file("unread-replay"));
+    let _ = fs::remove_dir_all(&temporary);
+    fs::create_dir_all(&temporary).expect("a folder");
+    let mut replay = command(&["replay", trace, "-a", "system", "-r", "1", "--no-report", "--out", &out]);
+    replay.env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = replay.spawn().expect("it runs");
+    drop((process.stdout.take(), process.stderr.take()));
+    let status = process.wait().expect("it ends");
+    let left: Vec<_> = fs::read_dir(&temporary).expect("the folder is there").flatten().collect();
+    assert!(left.is_empty(), "{status}: {left:?}");
+    refuses(&["replay", trace, "--repeat", "18446744073709551615"], &["--repeat", "1..=1099511627776"]);
+}
+
+#[test]
 fn a_replay_under_the_recorded_allocator_is_as_large_as_the_program_was() {
     let Some(program) = program("holding", HOLDING) else { return };
     let (trace, out) = (file("holding.trace"), file("holding.jsonl"));

@@ -12,7 +12,7 @@ use crate::trace::analysis::Analysis;
 use crate::trace::plan::{Order, Plan};
 use crate::trace::recording::Recording;
 use crate::trace::timeline::Timeline;
-use crate::workload::params::Scale;
+use crate::workload::params::{self, Scale};
 use crate::workload::replay;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
@@ -39,8 +39,8 @@ pub(crate) struct Options {
     #[arg(long, value_enum, default_value_t = Threads::Turns)]
     order: Threads,
     /// Times that a run repeats the trace
-    #[arg(long, default_value = "1")]
-    repeat: NonZeroU64,
+    #[arg(long, default_value = "1", value_parser = clap::value_parser!(u64).range(1..=params::MOST))]
+    repeat: u64,
     /// Seconds one run may take before it is ended
     #[arg(long, default_value = "600")]
     timeout: NonZeroU64,
@@ -87,6 +87,8 @@ pub(crate) fn main(options: &Options) -> Result<u8> {
         refuse_without_memory(figures.peak_live_bytes, available_bytes())?;
     }
     let order = if options.order == Threads::Turns { Order::Turns } else { Order::Free };
+    // A closed pipe must not end the lab while there is a plan: its file would stay.
+    interrupt::continue_when_the_reader_is_gone();
     let plan = write(&Plan::of(&timeline, order))?;
     let subject = options.trace.file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy().into_owned());
     let mut selection = selection::select(&options.allocators)?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 
 /// The largest value of any parameter: more operations, threads, slots or bytes than a machine has time or memory for.
-const MOST: u64 = 1 << 40;
+pub(crate) const MOST: u64 = 1 << 40;
 
 /// How much work a run does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
