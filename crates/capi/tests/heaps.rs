@@ -31,6 +31,14 @@ fn a_heaps_limit_holds_when_its_blocks_grow() {
 }
 
 #[test]
+fn a_heap_uses_all_that_its_limit_allows_however_long_spans_are() {
+    for way in WAYS {
+        let program = Program::new("heaps.c", way);
+        expect_silent(program.command().arg("limit_and_long_spans").env("FREESTONE_SPAN_SIZE", "256k"), way);
+    }
+}
+
+#[test]
 fn a_heap_at_its_limit_asks_the_program_for_room_and_takes_nothing_from_the_rest_of_the_process() {
     run("limit_beside_others");
 }

@@ -165,6 +165,19 @@ static void limit_and_realloc(void) {
     free(block);
 }
 
+/* Spans are as long as the option `span_size` says where there is room for that, and all that a heap's limit allows is used. */
+static void limit_and_long_spans(void) {
+    enum { PAGE = 1 << 16 };
+    for (size_t n_pages = 1; n_pages <= 5; n_pages++) {
+        freestone_heap_t *heap = freestone_heap_new();
+        EXPECT(heap && freestone_heap_set_limit(heap, n_pages * PAGE) == FREESTONE_OK);
+        size_t n_blocks = 0;
+        while (freestone_heap_malloc(heap, 1024)) n_blocks++;
+        EXPECT(errno == ENOMEM && n_blocks == n_pages * PAGE / 1024);
+        freestone_heap_delete(heap);
+    }
+}
+
 static int n_calls;
 static freestone_heap_t *evicts_from;
 static char *evicted;
@@ -318,6 +331,7 @@ int main(int argc, char **argv) {
     else if (strcmp(part, "freed_before_deletion") == 0) freed_before_deletion();
     else if (strcmp(part, "freed_by_all") == 0) freed_by_all();
     else if (strcmp(part, "limit_and_realloc") == 0) limit_and_realloc();
+    else if (strcmp(part, "limit_and_long_spans") == 0) limit_and_long_spans();
     else if (strcmp(part, "limit_beside_others") == 0) limit_beside_others();
     else if (strcmp(part, "hardened") == 0) hardened();
     else if (strcmp(part, "overflow") == 0) overflow();

@@ -12,13 +12,13 @@
 
 use crate::misuse::Misuse;
 use crate::page::Prefers;
-use crate::size_class::block_bytes;
+use crate::size_class::{block_bytes, span_pages};
 use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
 use crate::thread::orphaned::Effort;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::{capacity, drain, flush, orphaned, profiling, route, sampling, upkeep};
-use core::ptr;
+use core::{mem, ptr};
 use freestone_os::Os;
 
 /// In a process of at most this many heaps, spans that are probably little used get clean memory.
@@ -118,14 +118,19 @@ pub(crate) fn use_new_span<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     }
     route::send_all(own);
     own.publish_live(class);
-    let (pages, is_watched) = (OwnedSpans::new_span_pages(own.shared(), class), own.watch().is_some());
-    if !own.has_room(pages) {
-        return false;
-    }
+    let (mut pages, is_watched) = (OwnedSpans::new_span_pages(own.shared(), class), own.watch().is_some());
     // An explicit heap's limit bounds each of its spans, and the level `full` has guards between those of watched heaps.
     let owned = if is_watched || own.holdings().is_some() { 0 } else { own.spans().n_pages() };
-    let Some(run) = own.ahead().next(&own.shared().pages, pages, owned, preference(own, class)) else {
-        return false;
+    let prefers = preference(own, class);
+    let next = |pages| own.ahead().next(&own.shared().pages, pages, owned, prefers);
+    let run = loop {
+        if let Some(run) = own.has_room(pages).then(|| next(pages)).flatten() {
+            break run;
+        }
+        // Where the option `span_size` asks for more than there is room for, a span of the class's own length will do.
+        if mem::replace(&mut pages, span_pages(class)) == span_pages(class) {
+            return false;
+        }
     };
     own.spans().begin(own.shared(), class, run, (own.heap().mailbox(), own.generation()), is_watched);
     true
