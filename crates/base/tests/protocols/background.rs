@@ -190,6 +190,15 @@ impl Watched {
         }
     }
 
+    fn wake_for_work(&self) {
+        self.wakes.fetch_add(1, stated::WORK_COUNTED.ordering());
+        fence(stated::WORK_FENCE.ordering());
+        let (looks, wakes) = (stated::WORK_ASLEEP.ordering(), stated::WORK_WAKES.ordering());
+        if self.asleep.load(looks) && self.asleep.swap(false, wakes) {
+            Parked::wake_one(&self.wakes);
+        }
+    }
+
     /// Takes the lock, and frees what is listed.
     fn look(&self) -> MutexGuard<'_, u32> {
         let mut dirty = self.dirty.lock().unwrap();
@@ -254,6 +263,31 @@ fn the_background_thread_does_not_miss_its_end() {
         let (taken, refused) = (stated::BACKGROUND_END.ordering(), stated::BACKGROUND_END_REFUSED.ordering());
         assert!(watched.state.compare_exchange(RUNNING, ENDING, taken, refused).is_ok());
         watched.wake();
+        thread.join().unwrap();
+    });
+}
+
+/// Another thread leaves work, without a lock: the background thread sees it before it sleeps, or is woken. The number of the work orders nothing.
+#[test]
+fn the_background_thread_misses_no_work() {
+    loom::model(|| {
+        let (watched, work) = (Watched::new(), Arc::new(AtomicU32::new(0)));
+        let (other, left) = (Arc::clone(&watched), Arc::clone(&work));
+        let thread = loom::thread::spawn(move || {
+            loop {
+                let seen = other.wakes.load(stated::WAKES_SEEN.ordering());
+                if left.load(Ordering::Relaxed) > 0 {
+                    return;
+                }
+                other.asleep.store(true, stated::FALLS_ASLEEP.ordering());
+                // The kernel's, before it reads the word.
+                fence(Ordering::SeqCst);
+                Parked::wait(&other.wakes, seen);
+                other.asleep.store(false, Ordering::Relaxed);
+            }
+        });
+        work.store(1, Ordering::Relaxed);
+        watched.wake_for_work();
         thread.join().unwrap();
     });
 }

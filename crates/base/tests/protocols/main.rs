@@ -9,7 +9,7 @@
 //! | `hand_over` | blocks that are sent to a span's owner while the span changes hands |
 //! | `publication` | what one thread initialises and others find |
 //! | `background` | the start, the sleep and the end of the background thread |
-//! | `observing` | profiles, recordings, guarded blocks, and the page of live statistics |
+//! | `observing` | counts, profiles, recordings, guarded blocks, and the pages that other processes read |
 //!
 //! `record` is what the first two share.
 

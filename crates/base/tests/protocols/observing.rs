@@ -1,4 +1,4 @@
-//! What the heap writes about itself: profiles, recordings, guarded blocks, and the page of live statistics.
+//! What the heap writes about itself: counts, profiles, recordings, guarded blocks, and the pages that other processes read.
 #![allow(unsafe_code)]
 //!
 //! # Safety
@@ -75,6 +75,12 @@ fn a_reader_that_knows_a_page_of_statistics_knows_whose_it_is() {
     is_found_whole(stated::PAGE_MADE.ordering(), stated::PAGE_KNOWN.ordering());
 }
 
+/// Another process reads the page as a file: what it copies comes out of the kernel after what it copied before.
+#[test]
+fn a_process_that_finds_a_page_for_requests_knows_whose_it_is() {
+    is_found_whole(stated::PROFILE_PAGE_MADE.ordering(), Ordering::Acquire);
+}
+
 /// Two threads want something at once, and try once; it is one thread's alone from taking to leaving.
 fn is_exclusive(takes: Ordering, leaves: Ordering) {
     loom::model(move || {
@@ -101,6 +107,72 @@ fn the_record_of_a_thread_that_ended_passes_to_another_as_it_was_left() {
 #[test]
 fn one_thread_at_a_time_writes_the_page_of_statistics() {
     is_exclusive(stated::PAGE_WRITER_TAKES.ordering(), stated::PAGE_WRITER_LEAVES.ordering());
+}
+
+#[test]
+fn one_thread_at_a_time_serves_requests_for_profiles() {
+    is_exclusive(stated::PROFILE_SERVER_TAKES.ordering(), stated::PROFILE_SERVER_LEAVES.ordering());
+}
+
+/// A thread makes a file while another says that the process ends: one of them sees what the other did, and removes the file.
+fn no_file_stays(created: Ordering, off: Ordering) {
+    loom::model(move || {
+        let shared = Arc::new((AtomicBool::new(false), AtomicBool::new(false)));
+        let other = Arc::clone(&shared);
+        let maker = loom::thread::spawn(move || {
+            let (is_made, is_over) = &*other;
+            is_made.store(true, Ordering::Relaxed);
+            fence(created);
+            is_over.load(Ordering::Relaxed)
+        });
+        let (is_made, is_over) = &*shared;
+        is_over.store(true, Ordering::Relaxed);
+        fence(off);
+        let is_seen = is_made.load(Ordering::Relaxed);
+        assert!(maker.join().unwrap() || is_seen, "the file stays");
+    });
+}
+
+#[test]
+fn a_page_of_statistics_that_is_made_while_the_process_ends_is_removed() {
+    no_file_stays(stated::PAGE_CREATED.ordering(), stated::PAGE_OFF.ordering());
+}
+
+#[test]
+fn a_page_for_requests_that_is_made_while_the_process_ends_is_removed() {
+    no_file_stays(stated::PROFILE_PAGE_CREATED.ordering(), stated::PROFILE_PAGE_OFF.ordering());
+}
+
+/// The page for requests: the number of the last request, that of the last answer, and its error, ten times the number here. The asker makes another request when it
+/// has read the error of the last.
+#[test]
+fn the_error_of_an_answer_is_there_until_the_asker_has_read_it() {
+    loom::model(|| {
+        let page = Arc::new((AtomicU32::new(0), AtomicU32::new(0), UnsafeCell::new(0)));
+        let other = Arc::clone(&page);
+        let server = loom::thread::spawn(move || {
+            let (request, answered, error) = &*other;
+            while answered.load(Ordering::Relaxed) < 2 {
+                let asked = request.load(stated::PROFILE_ASKED.ordering());
+                if asked != answered.load(Ordering::Relaxed) {
+                    // SAFETY: the asker waits for the answer.
+                    error.with_mut(|error| unsafe { *error = asked * 10 });
+                    answered.store(asked, stated::PROFILE_ANSWERED.ordering());
+                }
+                loom::thread::yield_now();
+            }
+        });
+        let (request, answered, error) = &*page;
+        for asked in 1..=2 {
+            request.store(asked, Ordering::Release);
+            while answered.load(Ordering::Acquire) != asked {
+                loom::thread::yield_now();
+            }
+            // SAFETY: the server writes it again after the next request.
+            assert_eq!(error.with(|error| unsafe { *error }), asked * 10);
+        }
+        server.join().unwrap();
+    });
 }
 
 const NONE: u32 = 0;
@@ -151,6 +223,41 @@ fn a_sample_is_removed_with_the_stack_it_was_entered_with_while_its_entry_is_use
             loom::thread::yield_now();
         }
         remover.join().unwrap();
+    });
+}
+
+/// What the heap adds to the frees that a room stands for while it is being set.
+const IN_CHANGE: u32 = 1000;
+
+/// The frees of a bin: what was granted, ever, less its room.
+fn frees(granted: &AtomicU32, room: &AtomicU32) -> u32 {
+    loop {
+        let before = granted.load(stated::FREES_GRANTED.ordering());
+        let left = room.load(stated::FREES_ROOM.ordering());
+        if left >= IN_CHANGE {
+            return left - IN_CHANGE;
+        }
+        if granted.load(Ordering::Relaxed) == before {
+            return before.wrapping_sub(left);
+        }
+        loom::thread::yield_now();
+    }
+}
+
+#[test]
+fn another_thread_reads_the_frees_of_a_bin_whose_room_is_being_set() {
+    loom::model(|| {
+        let bin = Arc::new((AtomicU32::new(3), AtomicU32::new(1)));
+        let other = Arc::clone(&bin);
+        let reader = loom::thread::spawn(move || {
+            let [first, second] = [(); 2].map(|()| frees(&other.0, &other.1));
+            assert!(first == 2 && second == 2, "{first}, then {second}");
+        });
+        let (granted, room) = &*bin;
+        room.store(IN_CHANGE + 2, stated::ROOM_IN_CHANGE.ordering());
+        granted.store(6, stated::ROOM_GRANTED.ordering());
+        room.store(4, stated::ROOM_SET.ordering());
+        reader.join().unwrap();
     });
 }
 

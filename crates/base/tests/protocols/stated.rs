@@ -13,7 +13,7 @@ pub(crate) struct Place {
     name: &'static str,
     function: &'static str,
     operation: &'static str,
-    /// Which of the operation's orderings: 0, or 1 for the failure of an exchange.
+    /// Which of the orderings from the operation on: 0, or 1 for the failure of an exchange, or for the fence behind a store or a swap.
     nth: usize,
 }
 
@@ -63,6 +63,10 @@ places! {
     WAKES_SEEN: "wakes", "wakes.load(", 0;
     DIRTY_ASLEEP: "wake_for_dirty", "asleep.load(", 0;
     DIRTY_WAKES: "wake_for_dirty", "asleep.swap(", 0;
+    WORK_COUNTED: "wake_for_work", "wakes.fetch_add(", 0;
+    WORK_FENCE: "wake_for_work", "    fence(", 0;
+    WORK_ASLEEP: "wake_for_work", "asleep.load(", 0;
+    WORK_WAKES: "wake_for_work", "asleep.swap(", 0;
     FALLS_ASLEEP: "sleep", "asleep.store(", 0;
     LATE_MAPPED: "get_mapped", "self.0.compare_exchange(", 0;
     LATE_FOUND: "get", "self.0.load(", 0;
@@ -87,8 +91,22 @@ places! {
     TRACE_OPENED: "open", "self.state.store(OPEN", 0;
     TRACE_OPEN_FOR_A_CHUNK: "grow", "if self.state.load(", 0;
     TRACE_OPEN_AT_THE_END: "finish", "self.state.load(", 0;
+    ROOM_IN_CHANGE: "set_room", "self.room[class].store(i64", 0;
+    ROOM_GRANTED: "set_room", "self.granted[class].store(", 0;
+    ROOM_SET: "set_room", "self.room[class].store(room", 0;
+    FREES_GRANTED: "frees", "let granted = self.granted[class].load(", 0;
+    FREES_ROOM: "frees", "self.room[class].load(", 0;
     PAGE_WRITER_TAKES: "update", "self.is_writing.swap(", 0;
     PAGE_WRITER_LEAVES: "update", "self.is_writing.store(", 0;
+    PAGE_CREATED: "create", "    fence(", 0;
+    PAGE_OFF: "end", "self.is_on.swap(", 1;
+    PROFILE_SERVER_TAKES: "serve", "self.is_serving.swap(", 0;
+    PROFILE_SERVER_LEAVES: "serve", "self.is_serving.store(", 0;
+    PROFILE_PAGE_CREATED: "serve", "    fence(", 0;
+    PROFILE_PAGE_OFF: "end", "self.look_ms.store(", 1;
+    PROFILE_PAGE_MADE: "create", "magic.store(", 0;
+    PROFILE_ASKED: "serve", "request.load(", 0;
+    PROFILE_ANSWERED: "serve", "answered.store(", 0;
     PAGE_MADE: "begin", "words[MAGIC_AT].store(", 0;
     PAGE_KNOWN: "process_of", "words[MAGIC_AT].load(", 0;
     PAGE_BEFORE_WORDS: "write", "    fence(", 0;

@@ -6,7 +6,7 @@
 //! ```
 
 use freestone_base::lock::Parking;
-use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
+use freestone_base::sync::{AtomicBool, AtomicU32, Ordering, fence};
 use freestone_base::units::Millis;
 use freestone_os::Futex;
 
@@ -58,9 +58,10 @@ impl Watch {
 
     /// Has the background thread look for work once more before it sleeps, or wakes it if it sleeps until there is something to do.
     pub(super) fn wake_for_work(&self) {
-        // The kernel reads the count after the sleeper has set the flag: so the sleeper sees this, or the line below sees the flag.
-        self.wakes.fetch_add(1, Ordering::SeqCst);
-        if self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::Relaxed) {
+        self.wakes.fetch_add(1, Ordering::Release);
+        // The kernel has such a fence before it reads the count: so the sleeper sees this, or the line below sees the flag.
+        fence(Ordering::SeqCst);
+        if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {
             Futex::wake_one(&self.wakes);
         }
     }

@@ -60,7 +60,7 @@ impl Bins {
     #[inline(always)]
     fn set_room(&self, class: usize, room: i64) {
         let frees = self.own_frees(class);
-        self.room[class].store(i64::MIN + frees, Ordering::Release);
+        self.room[class].store(i64::MIN + frees, Ordering::Relaxed);
         self.granted[class].store(frees + room, Ordering::Release);
         self.room[class].store(room, Ordering::Release);
     }
