@@ -397,6 +397,8 @@ static void *allocate_scattered(void *unused) {
 
 /* After a purge a block that stays keeps its OS pages, mostly one, and no others; also if its thread has ended. */
 static void purged(void) {
+    /* One block in four OS pages stays. */
+    int page_kib = (int)(sysconf(_SC_PAGESIZE) / 1024), apart = 4 * page_kib;
     for (int in_thread = 0; in_thread < 2; in_thread++) {
         long before = resident_kib();
         if (in_thread) {
@@ -406,17 +408,17 @@ static void purged(void) {
             allocate_scattered(NULL);
         }
         for (int i = 0; i < N_SCATTERED; i++) {
-            if (i % 16) {
+            if (i % apart) {
                 free(HIDE(scattered_blocks[i]));
             }
         }
         EXPECT(freestone_purge() > 0);
-        long stays = resident_kib() - before, expected = N_SCATTERED / 16 * 4;
+        long stays = resident_kib() - before, expected = N_SCATTERED / apart * page_kib;
         if (stays > expected + expected / 4 + 2048) {
             fprintf(stderr, "in a thread: %d: %ld KiB stay, not %ld\n", in_thread, stays, expected);
             abort();
         }
-        for (int i = 0; i < N_SCATTERED; i += 16) {
+        for (int i = 0; i < N_SCATTERED; i += apart) {
             EXPECT(scattered_blocks[i][0] == 1 && scattered_blocks[i][SCATTERED_BYTES - 1] == 1);
             free(HIDE(scattered_blocks[i]));
         }
@@ -524,7 +526,7 @@ static void *burst_and_end(void *unused) {
 static void ended(void) {
     pthread_t threads[N_ENDING];
     pthread_attr_t small_stack;
-    EXPECT(pthread_attr_init(&small_stack) == 0 && pthread_attr_setstacksize(&small_stack, 1 << 16) == 0);
+    EXPECT(pthread_attr_init(&small_stack) == 0 && pthread_attr_setstacksize(&small_stack, 256 << 10) == 0);
     pthread_barrier_init(&burst_over, NULL, N_ENDING + 1);
     for (int i = 0; i < N_ENDING; i++) {
         EXPECT(pthread_create(&threads[i], &small_stack, burst_and_end, NULL) == 0);
