@@ -123,6 +123,22 @@ fn what_others_have_made_dirty_counts_when_a_span_is_emptied() {
 }
 
 #[test]
+fn a_quarter_of_the_bound_may_wait_where_as_much_as_the_bound_is_dirty() {
+    let world = world_that_stays_dirty();
+    world.set(key::DIRTY_MAX, "4m");
+    let pages = &world.shared.pages;
+    let runs: Vec<_> = (0..64).map(|_| allocate(&world, 1)).collect();
+    runs.into_iter().for_each(|run| free(&world, run));
+    let state = pages.lock();
+    let (dirty, bound) = (state.runs.counts().of(Kind::Dirty), state.dirty_bound(world.shared.settings()));
+    assert_eq!((dirty, bound), (Pages(64), Pages(64)));
+    pages.bound_emptied(&state);
+    drop(state);
+    assert!(pages.emptied.make_room(Pages(16)) && !pages.emptied.make_room(Pages(1)));
+    pages.emptied.subtract(Pages(16));
+}
+
+#[test]
 fn a_thread_that_frees_spans_takes_the_lock_for_many_at_once() {
     let world = world_that_stays_dirty();
     let runs: Vec<_> = (0..1000).map(|_| allocate(&world, 1)).collect();

@@ -37,6 +37,16 @@ fn work_that_comes_while_the_thread_looks_for_some_is_not_slept_through() {
 }
 
 #[test]
+fn of_threads_that_leave_work_one_alone_wakes_the_sleeper() {
+    let watch = Watch::new();
+    watch.sleep(0, Some(LONG), true, || {
+        watch.wake_for_work();
+        assert!(!watch.asleep.load(Ordering::Relaxed), "the next would wake it, too");
+        false
+    });
+}
+
+#[test]
 fn a_thread_that_waits_for_dirt_does_not_sleep_while_there_is_some() {
     let watch = Watch::new();
     watch.sleep(watch.wakes(), Some(LONG), true, || true);
