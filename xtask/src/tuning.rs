@@ -70,7 +70,7 @@ fn page() -> String {
     }
     page.push_str(PROFILES_HEAD);
     for profile in PROFILES {
-        let _ = writeln!(page, "| `{}` | {} | {} |", profile.name, profile.purpose, sets(profile));
+        let _ = writeln!(page, "| `{}` | {} | {} |", profile.name, profile.purpose(), sets(profile));
     }
     page + MEASURED
 }

@@ -129,3 +129,8 @@ fn blocks_that_are_resized_once_take_little_more_than_what_is_asked_for() {
 fn what_threads_that_end_together_leave_does_not_stay() {
     run("ended", &[]);
 }
+
+#[test]
+fn many_threads_that_hold_little_each_share_what_is_free() {
+    run("few_each", &[]);
+}

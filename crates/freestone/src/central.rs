@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A thread that exits abandons its spans that still have blocks out; a thread that needs a span of the class adopts one. A block freed in
-//! between goes back to its span here, under the lock of the class. After a fork, the child has blocks whose spans belong to threads that do
+//! between goes back to its span here, under the lock of the class. Where spans are shared (`thread::heap::own`), threads take blocks out of them here, too, and adopt none. After a fork, the child has blocks whose spans belong to threads that do
 //! not exist there and may have been changing the spans at the moment of the fork. When such an orphaned block is freed, it does not go back to
 //! its span; it is kept in a chain per class, and handed out again from there (`thread::orphaned`).
 //!
@@ -24,7 +24,7 @@
 
 use crate::page::PageHeap;
 use crate::size_class::{N_CLASSES, PerClass, block_bytes};
-use crate::span::blocks::{self, Home, Refused};
+use crate::span::blocks::{self, Home, Refused, Taken};
 use crate::span::free_node::{self, Chain};
 use crate::span::os_pages::EmptyStretches;
 use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages};
@@ -151,6 +151,36 @@ impl CentralLists {
         span.set_entries(Entry::small(generation, class as u8));
         span.owner.store(owner, Ordering::Release);
         Some(span)
+    }
+
+    /// Takes up to `n` blocks of a class, linked with `key`, out of a span that has no owner and stays without one; `None` if no such span has a block to give.
+    pub(crate) fn take<O: Os>(
+        &self,
+        pages: &PageHeap<O>,
+        usage: &Usage,
+        (class, n): (usize, u32),
+        key: LinkKey,
+    ) -> Option<Taken> {
+        if self.n_available[class].load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let lists = self.classes[class].lock();
+        loop {
+            let (page, _) = lists.available.iter(pages.layout()).next()?;
+            // SAFETY: the span is in a list, and the lock of its class is held.
+            let span = unsafe { OwnedSpan::at(pages.layout(), page) };
+            let taken = blocks::take_or_carve(&span, n, 0, pages.os().os_page_bytes(), key, &pages.uncarved);
+            if is_full(&span) {
+                lists.available.remove(&span);
+                lists.full.push(&span);
+                self.n_available[class].fetch_sub(1, Ordering::Relaxed);
+            }
+            if taken.chain.len > 0 {
+                usage.count_left_out(class, i64::from(taken.chain.len));
+                usage.add_free_in_spans(-i64::from(taken.n_reused) * block_bytes(class) as i64);
+                return Some(taken);
+            }
+        }
     }
 
     /// Puts a block back into its span, if the span has no owner. A span with no block out any more goes to the page heap.

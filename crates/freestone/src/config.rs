@@ -47,7 +47,7 @@ pub(crate) use words::{Background, HeapProfiling, MisusePolicy, Prefault, Profil
 ///         Unit::Bytes => "bytes, with k, m or g",
 ///         Unit::Blocks => "blocks",
 ///         Unit::Allocations => "allocations",
-///         Unit::Words(words) => words[0],
+///         Unit::Words(words) => words,
 ///         Unit::Path => "a path",
 ///         _ => "a value of its own kind",
 ///     };
@@ -65,8 +65,8 @@ pub enum Unit {
     Blocks,
     /// A whole number of allocations.
     Allocations,
-    /// One of these words.
-    Words(&'static [&'static str]),
+    /// One of these words, as in `"auto, on, off"`: a list in one text is less to relocate when the library is loaded.
+    Words(&'static str),
     /// The path of a file.
     Path,
 }
@@ -133,10 +133,7 @@ impl OptionSpec {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match (self.0.unit, self.0.bounds) {
                     (Unit::Path, _) => f.write_str("a file"),
-                    (Unit::Words(words), _) => words.iter().enumerate().try_for_each(|(at, word)| {
-                        f.write_str(if at == 0 { "" } else { ", " })?;
-                        f.write_str(word)
-                    }),
+                    (Unit::Words(words), _) => f.write_str(words),
                     (_, (least, usize::MAX)) => write!(f, "{least} or more"),
                     (_, (least, most)) => write!(f, "{least} to {most}"),
                 }
@@ -206,35 +203,35 @@ const fn at_most(log2: u32) -> usize {
 pub static OPTIONS: &[OptionSpec] = &[
     OptionSpec {
         key: "profile",
-        unit: Unit::Words(&["balanced", "throughput", "lean", "realtime", "production"]),
+        unit: Unit::Words("balanced, throughput, lean, realtime, production"),
         bounds: (0, 0),
     },
     OptionSpec { key: "decay_ms", unit: Unit::Milliseconds, bounds: (0, NEVER_MS) },
     OptionSpec { key: "dirty_max", unit: Unit::Bytes, bounds: (0, usize::MAX) },
-    OptionSpec { key: "background", unit: Unit::Words(&["auto", "on", "off"]), bounds: (0, 0) },
-    OptionSpec { key: "purge", unit: Unit::Words(&["dontneed", "free"]), bounds: (0, 0) },
-    OptionSpec { key: "thp", unit: Unit::Words(&["auto", "on", "off"]), bounds: (0, 0) },
-    OptionSpec { key: "prefault", unit: Unit::Words(&["off", "touch", "willneed", "populate"]), bounds: (0, 0) },
+    OptionSpec { key: "background", unit: Unit::Words("auto, on, off"), bounds: (0, 0) },
+    OptionSpec { key: "purge", unit: Unit::Words("dontneed, free"), bounds: (0, 0) },
+    OptionSpec { key: "thp", unit: Unit::Words("auto, on, off"), bounds: (0, 0) },
+    OptionSpec { key: "prefault", unit: Unit::Words("off, touch, willneed, populate"), bounds: (0, 0) },
     OptionSpec { key: "span_size", unit: Unit::Bytes, bounds: (64 << 10, 256 << 10) },
     OptionSpec { key: "bin_max", unit: Unit::Blocks, bounds: (1, 65536) },
     OptionSpec { key: "limit", unit: Unit::Bytes, bounds: (1 << 20, usize::MAX) },
     OptionSpec { key: "limit_hard", unit: Unit::Bytes, bounds: (1 << 20, usize::MAX) },
-    OptionSpec { key: "misuse", unit: Unit::Words(&["abort", "report", "ignore"]), bounds: (0, 0) },
+    OptionSpec { key: "misuse", unit: Unit::Words("abort, report, ignore"), bounds: (0, 0) },
     OptionSpec { key: "report", unit: Unit::Path, bounds: (0, 0) },
     OptionSpec { key: "report_ms", unit: Unit::Milliseconds, bounds: (0, 60_000) },
-    OptionSpec { key: "sandbox", unit: Unit::Words(&["off", "on"]), bounds: (0, 0) },
-    OptionSpec { key: "harden", unit: Unit::Words(&["off", "default", "checks", "full"]), bounds: (0, 0) },
+    OptionSpec { key: "sandbox", unit: Unit::Words("off, on"), bounds: (0, 0) },
+    OptionSpec { key: "harden", unit: Unit::Words("off, default, checks, full"), bounds: (0, 0) },
     OptionSpec { key: "guard_sample", unit: Unit::Allocations, bounds: (1, 1 << 30) },
-    OptionSpec { key: "heap_profile", unit: Unit::Words(&["off", "ready", "on"]), bounds: (0, 0) },
+    OptionSpec { key: "heap_profile", unit: Unit::Words("off, ready, on"), bounds: (0, 0) },
     OptionSpec { key: "heap_profile_interval", unit: Unit::Bytes, bounds: (1, at_most(40)) },
     OptionSpec { key: "heap_profile_file", unit: Unit::Path, bounds: (0, 0) },
-    OptionSpec { key: "heap_profile_signal", unit: Unit::Words(&["off", "usr1", "usr2"]), bounds: (0, 0) },
+    OptionSpec { key: "heap_profile_signal", unit: Unit::Words("off, usr1, usr2"), bounds: (0, 0) },
     OptionSpec { key: "heap_profile_ms", unit: Unit::Milliseconds, bounds: (0, 86_400_000) },
     OptionSpec { key: "heap_profile_allocated", unit: Unit::Bytes, bounds: (0, at_most(50)) },
     OptionSpec { key: "heap_profile_growth", unit: Unit::Bytes, bounds: (0, at_most(50)) },
     OptionSpec { key: "record", unit: Unit::Path, bounds: (0, 0) },
     OptionSpec { key: "live", unit: Unit::Path, bounds: (0, 0) },
-    OptionSpec { key: "deepbind", unit: Unit::Words(&["off", "on"]), bounds: (0, 0) },
+    OptionSpec { key: "deepbind", unit: Unit::Words("off, on"), bounds: (0, 0) },
 ];
 
 /// The index in [`OPTIONS`] of a key as written in the link-time symbol or, upper-case, in the environment.

@@ -134,7 +134,10 @@ fn set_any_option(draw: &mut Draw) {
         return;
     }
     let value = match option.unit {
-        Unit::Words(words) => words[draw.below(words.len())].to_owned(),
+        Unit::Words(words) => {
+            let words: Vec<_> = words.split(", ").collect();
+            words[draw.below(words.len())].to_owned()
+        }
         Unit::Path => return,
         _ => option.bounds.1.min(option.bounds.0.max(1) << draw.below(20)).to_string(),
     };

@@ -543,6 +543,58 @@ static void ended(void) {
     }
 }
 
+#define N_REPLACING 200
+#define N_HELD 20
+#define LONGEST 30000
+
+static pthread_barrier_t all_replaced;
+
+/* Replaces one of a few blocks at random, many times, and holds them until all threads have. */
+static void *replace_few(void *seed) {
+    char *held[N_HELD] = {NULL};
+    unsigned random = *(unsigned *)seed;
+    for (int i = 0; i < 3000; i++) {
+        random = random * 1103515245 + 12345;
+        int at = (random >> 16) % N_HELD;
+        size_t bytes = 1024 + (random >> 8) % (LONGEST - 1024);
+        free(held[at]);
+        held[at] = malloc(bytes);
+        EXPECT(held[at]);
+        memset(held[at], at, bytes);
+    }
+    pthread_barrier_wait(&all_replaced);
+    pthread_barrier_wait(&all_replaced);
+    for (int at = 0; at < N_HELD; at++) {
+        EXPECT(!held[at] || held[at][15] == at);
+        free(held[at]);
+    }
+    return NULL;
+}
+
+/* Many threads that hold little each share what is free: resident is not for each thread what it had of each size at its most. */
+static void few_each(void) {
+    static pthread_t threads[N_REPLACING];
+    static unsigned seeds[N_REPLACING];
+    pthread_attr_t small_stack;
+    EXPECT(pthread_attr_init(&small_stack) == 0 && pthread_attr_setstacksize(&small_stack, 256 << 10) == 0);
+    pthread_barrier_init(&all_replaced, NULL, N_REPLACING + 1);
+    long before = resident_kib();
+    for (int i = 0; i < N_REPLACING; i++) {
+        seeds[i] = i * 7919 + 1;
+        EXPECT(pthread_create(&threads[i], &small_stack, replace_few, &seeds[i]) == 0);
+    }
+    pthread_barrier_wait(&all_replaced);
+    long holds = resident_kib() - before, least = N_REPLACING * N_HELD * LONGEST / 2 / 1024;
+    if (holds > 7 * least / 2) {
+        fprintf(stderr, "%ld KiB resident for %ld KiB\n", holds, least);
+        abort();
+    }
+    pthread_barrier_wait(&all_replaced);
+    for (int i = 0; i < N_REPLACING; i++) {
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+    }
+}
+
 int main(int n, char **arguments) {
     alarm(120);
     EXPECT(n == 2);
@@ -579,6 +631,8 @@ int main(int n, char **arguments) {
         resized();
     } else if (!strcmp(part, "ended")) {
         ended();
+    } else if (!strcmp(part, "few_each")) {
+        few_each();
     } else {
         return 2;
     }

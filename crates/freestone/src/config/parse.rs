@@ -59,7 +59,10 @@ pub(super) fn value(unit: Unit, text: &[u8]) -> Result<usize, Mistake> {
             };
             digits(number)?.checked_mul(1 << shift).ok_or(Mistake::OutOfRange)
         }
-        Unit::Words(words) => words.iter().position(|word| is_word(text, word.as_bytes())).ok_or(Mistake::NotAWord),
+        Unit::Words(words) => {
+            let mut words = words.as_bytes().split(|&byte| byte == b',').map(<[u8]>::trim_ascii_start);
+            words.position(|word| is_word(text, word)).ok_or(Mistake::NotAWord)
+        }
         Unit::Path => Ok(0),
     }
 }

@@ -1,5 +1,6 @@
 //! Profiles: named sets of options, for users who know their program better than the options.
 
+use crate::config::texts::PURPOSES;
 use crate::config::{NEVER_MS, key};
 
 /// A named set of options, which the option `profile` selects by its name.
@@ -19,10 +20,23 @@ use crate::config::{NEVER_MS, key};
 pub struct Profile {
     /// Its name: a word of the option `profile`.
     pub name: &'static str,
-    /// Which programs it is for, and what it does.
-    pub purpose: &'static str,
     /// The options it sets: index in [`OPTIONS`](crate::options::OPTIONS), and value as text.
     pub options: &'static [(usize, &'static str)],
+}
+
+impl Profile {
+    /// Which programs it is for, and what it does.
+    ///
+    /// ```
+    /// use freestone::options::PROFILES;
+    ///
+    /// assert_eq!(PROFILES[0].purpose(), "the defaults, for everything not below");
+    /// ```
+    #[must_use]
+    pub fn purpose(&self) -> &'static str {
+        let at = PROFILES.iter().position(|profile| profile.name == self.name);
+        at.and_then(|at| PURPOSES.get(at)).copied().unwrap_or_default()
+    }
 }
 
 /// Every profile, in the order of the option's words.
@@ -37,10 +51,9 @@ pub struct Profile {
 /// # Ok::<(), freestone::options::Mistake>(())
 /// ```
 pub static PROFILES: &[Profile] = &[
-    Profile { name: "balanced", purpose: "the defaults, for everything not below", options: &[] },
+    Profile { name: "balanced", options: &[] },
     Profile {
         name: "throughput",
-        purpose: "batch work on a dedicated machine: keeps memory and requests huge pages",
         options: &[
             (key::DECAY_MS, "10000"),
             (key::DIRTY_MAX, "256m"),
@@ -51,7 +64,6 @@ pub static PROFILES: &[Profile] = &[
     },
     Profile {
         name: "lean",
-        purpose: "many processes on a small machine: returns memory quickly",
         options: &[
             (key::DECAY_MS, "100"),
             (key::DIRTY_MAX, "1m"),
@@ -62,7 +74,6 @@ pub static PROFILES: &[Profile] = &[
     },
     Profile {
         name: "realtime",
-        purpose: "deadlines: allocates physical pages in advance, returns nothing on the caller's time, has no background thread",
         options: &[
             (key::DECAY_MS, "4294967295"),
             (key::DIRTY_MAX, "18446744073709551615"),
@@ -71,11 +82,7 @@ pub static PROFILES: &[Profile] = &[
             (key::THP, "off"),
         ],
     },
-    Profile {
-        name: "production",
-        purpose: "services that run for long: finds misuse of small blocks by sampling; the defaults otherwise",
-        options: &[(key::GUARD_SAMPLE, "20000")],
-    },
+    Profile { name: "production", options: &[(key::GUARD_SAMPLE, "20000")] },
 ];
 
 const _: () = assert!(NEVER_MS == 4_294_967_295);

@@ -1,4 +1,4 @@
-//! What each option is by default and what it changes, as text for people, in the order of `OPTIONS`. Apart from the table, so that a library
+//! What each option is by default and what it changes, as text for people, in the order of `OPTIONS`; and what profiles are for. Apart from the tables, so that a library
 //! without use for it, as the one that is preloaded, does not contain it.
 
 /// See the module header.
@@ -132,4 +132,13 @@ pub(super) static TEXTS: &[(&str, &str)] = &[
         "off",
         "whether the preloaded library's dlopen passes RTLD_DEEPBIND on; off: libraries that are loaded with it use this malloc, as the program does; on: they use the C library's, and neither may free what the other has allocated",
     ),
+];
+
+/// Which programs each profile is for, and what it does, in the order of `PROFILES`.
+pub(super) static PURPOSES: &[&str] = &[
+    "the defaults, for everything not below",
+    "batch work on a dedicated machine: keeps memory and requests huge pages",
+    "many processes on a small machine: returns memory quickly",
+    "deadlines: allocates physical pages in advance, returns nothing on the caller's time, has no background thread",
+    "services that run for long: finds misuse of small blocks by sampling; the defaults otherwise",
 ];

@@ -1,4 +1,6 @@
 //! The blocks of a small span: which are free, and which were never carved.
+//!
+//! Long because: all that changes a span's bitmap and what of it is carved is here.
 #![allow(unsafe_code)]
 //!
 //! ```text
@@ -100,6 +102,36 @@ pub(crate) fn fresh_bytes(span: &Span, os_page_bytes: usize) -> i64 {
 /// The bits of `fresh` in a span of which nothing was carved.
 pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
     u64::MAX >> (64 - span_bytes(span) / carve_bytes(span, os_page_bytes))
+}
+
+/// Blocks that left their span.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    /// The blocks, linked; none if the span had none left.
+    pub(crate) chain: Chain,
+    /// How many were free before; the others were carved.
+    pub(crate) n_reused: u32,
+    /// All of them but link and mark reads as zero.
+    pub(crate) is_zero: bool,
+}
+
+/// Takes up to `n` free blocks, or else carves the next OS page and, as [`carve`] does, up to `more` behind it. Those of threads' own spans and of all threads' go through this one
+/// function.
+#[inline(never)]
+pub(crate) fn take_or_carve(
+    span: &OwnedSpan<'_>,
+    n: u32,
+    more: usize,
+    os_page_bytes: usize,
+    key: LinkKey,
+    uncarved: &Uncarved,
+) -> Taken {
+    let chain = take(span, n, key);
+    let n_reused = chain.len;
+    if n_reused > 0 {
+        return Taken { chain, n_reused, is_zero: false };
+    }
+    Taken { chain: carve(span, n, more, os_page_bytes, key, uncarved), n_reused, is_zero: span.fresh_is_zero.get() }
 }
 
 /// Carves the next OS page and, where they follow it and `n` blocks do not fit, up to `more` behind it; where the span may have memory behind it, as many as `n` blocks take, but only until

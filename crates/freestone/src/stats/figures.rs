@@ -88,11 +88,11 @@ figures! { DirtyAge:
 }
 
 figures! { ClassStats:
-    Gauge "live_bytes", "In blocks of the size class that the program holds", |row| Some(row.live);
-    Gauge "cached_bytes", "In free blocks of the size class that threads cache, or that are in flight", |row| Some(row.cached);
-    Counter "allocations", "Blocks of the size class allocated", |row| Some(row.n_allocations);
-    Counter "frees", "Blocks of the size class freed", |row| Some(row.n_frees);
-    Counter "remote_frees", "Blocks of the size class freed in a span that another heap owned", |row| Some(row.n_remote_frees);
+    Gauge "live_bytes", "In blocks that the program holds, in full", |row| Some(row.live);
+    Gauge "cached_bytes", "In free blocks that threads cache, or that are in flight to their spans", |row| Some(row.cached);
+    Counter "allocations", "Blocks allocated", |row| Some(row.n_allocations);
+    Counter "frees", "Blocks freed", |row| Some(row.n_frees);
+    Counter "remote_frees", "Blocks freed in a span that another heap owned", |row| Some(row.n_remote_frees);
 }
 
 figures! { HeapStats:

@@ -5,14 +5,15 @@
 //!       │   ╭╯╰─╮
 //!       │  ╭╯   ╰─ · ─ a sixteenth of what was flushed: the burst ends; then again at a quarter of that, …, and with the last one
 //!       └──────────────
-//!  a flush ─▶ the bin gets room only until so few are live ─▶ that free takes the slow path, which empties the bin
-//!  a refill from a span ─▶ the thread needs more memory: no burst has ended
+//!  flushes ─▶ the bin gets room only until so few are live ─▶ that free takes the slow path, which empties the bin
+//!  refills from spans ─▶ the thread needs more memory: no burst has ended
 //! ```
 //!
 //! A thread may sleep after any free, and no other thread can empty its bins. Some blocks of a burst may stay for as long as the thread: so it ends when few
 //! are live, and what the frees after that leave in the bin is flushed at a quarter of them, and so on. When a burst ends, bins of other classes of which few blocks
 //! are live are emptied, too; those that had no burst when none is.
-//! `docs/decisions/0008-the-last-block-of-a-burst.md` and `0083-few-blocks-that-stay.md` have the measurements.
+//! It is a burst if much more was flushed than taken out of spans: a thread that replaces blocks does as much of both.
+//! `docs/decisions/0008-the-last-block-of-a-burst.md`, `0083-few-blocks-that-stay.md` and `0087-many-threads-that-hold-little.md` have the measurements.
 //!
 //! Threads: only the heap's thread uses it.
 
@@ -25,6 +26,9 @@ const REST_PART: i64 = 16;
 /// The next end is at one in this many of those that are live at one end.
 const NEXT_PART: i64 = 4;
 
+/// Fewer bytes are no burst.
+const MUCH_BYTES: i64 = 32 << 10;
+
 /// See the module header. Zero is right for a heap that had no burst.
 #[derive(Debug)]
 pub(crate) struct BurstPolicy {
@@ -34,6 +38,8 @@ pub(crate) struct BurstPolicy {
     awaits_few: PerClass<Cell<bool>>,
     /// With no more live blocks of all classes, more of a burst that has ended is released.
     next_end: Cell<i64>,
+    /// Bytes of blocks that were flushed from full bins, less those of blocks that were taken out of spans again; 0 or more.
+    flushed_bytes: Cell<i64>,
 }
 
 /// How far a burst of a heap has ended.
@@ -84,12 +90,24 @@ impl BurstPolicy {
             has_ended: Cell::new(false),
             awaits_few: PerClass::new([const { Cell::new(false) }; crate::size_class::N_CLASSES]),
             next_end: Cell::new(0),
+            flushed_bytes: Cell::new(0),
         }
     }
 
-    /// The thread needs memory that its bins do not have.
-    pub(crate) fn begin(&self) {
+    /// Counts bytes of blocks that were flushed.
+    pub(crate) fn count_flushed(&self, bytes: i64) {
+        self.flushed_bytes.set(self.flushed_bytes.get() + bytes);
+    }
+
+    /// The thread needs memory that its bins do not have: so many bytes of blocks were taken out of spans.
+    pub(crate) fn begin(&self, bytes: i64) {
         self.has_ended.set(false);
+        self.flushed_bytes.set((self.flushed_bytes.get() - bytes).max(0));
+    }
+
+    /// Whether the room of bins should end when few blocks are live: much was flushed.
+    pub(crate) fn is_on_watch(&self) -> bool {
+        self.flushed_bytes.get() >= MUCH_BYTES
     }
 
     /// A burst of a class has ended, and `n_live` blocks of all classes are live. Returns whether, and how far, a burst of the heap has ended with it: not if
@@ -106,12 +124,7 @@ impl BurstPolicy {
 
     /// Called when a bin's room is used up. Returns whether that was awaited, and few blocks are live.
     pub(crate) fn was_awaited(&self, class: usize, course: Course) -> bool {
-        self.awaits_few[class].replace(false) && course.has_few()
-    }
-
-    /// Whether the room of a bin should end when few blocks are live: there `is_burst` of its class, or one has ended.
-    pub(crate) fn is_on_watch(&self, is_burst: bool) -> bool {
-        is_burst || self.has_ended.get()
+        self.awaits_few[class].replace(false) && self.is_on_watch() && course.has_few()
     }
 
     /// The room to grant a bin that has `room`, so that the free after which few blocks are live, or a quarter of the few, takes the slow path; `None` if an earlier

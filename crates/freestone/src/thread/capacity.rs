@@ -11,8 +11,8 @@ const ALLOWED_LEAST_BYTES: u32 = 4096;
 /// See [`ALLOWED_LEAST_BYTES`].
 const ALLOWED_LEAST: u32 = 8;
 
-/// Up to this many threads, bins have their whole capacity.
-const FEW_THREADS: u32 = 16;
+/// Up to this many threads, bins have their whole capacity, and each thread has spans of its own.
+pub(crate) const FEW_THREADS: u32 = 16;
 
 /// Bytes of one class that all threads together may cache, where there are more threads than that.
 const SHARED_BYTES: usize = 4 << 20;
@@ -24,12 +24,6 @@ pub(crate) fn shared(capacity: u32, block_bytes: usize, n_heaps: u32) -> u32 {
     }
     let share = SHARED_BYTES / n_heaps as usize / block_bytes;
     capacity.min(share as u32).max(1)
-}
-
-/// Whether `flushed` blocks, flushed since a bin was last empty, are a burst: any are if the bin has its `whole` capacity; a whole `capacity` of them
-/// if that is less, because a share of a few blocks overflows when a thread replaces a few blocks.
-pub(crate) fn is_burst(flushed: u32, whole: u32, capacity: u32) -> bool {
-    flushed >= if capacity < whole { capacity } else { 1 }
 }
 
 /// What a bin may hold after `flushed` blocks were flushed since it was last empty: half for each time that its capacity was flushed.

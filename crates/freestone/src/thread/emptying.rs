@@ -24,9 +24,7 @@ pub(crate) fn give_all_back<O: Os>(own: Own<'_, O>) {
     route::send_all(own);
     own.accounts().publish_free(&shared.usage);
     for class in 0..N_CLASSES {
-        while let Some(span) = own.spans().of(class).pop(own.layout()) {
-            shared.central.abandon(&shared.pages, &shared.usage, span);
-        }
+        while own.spans().leave_one(shared, class) {}
     }
     // From here on handovers are refused, and no span belongs to this heap.
     own.heap().mailbox().close(|late| route::route_all(own, late));

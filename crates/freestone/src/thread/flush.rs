@@ -16,13 +16,7 @@ use freestone_os::Os;
 /// The most blocks that a bin should hold, given how many heaps the process has.
 #[inline]
 pub(crate) fn bin_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
-    shared_capacity(own, class, own_capacity(own, class))
-}
-
-/// The most blocks that a bin should hold that has room for `whole` in a process of few heaps.
-#[inline]
-fn shared_capacity<O: Os>(own: Own<'_, O>, class: usize, whole: u32) -> u32 {
-    capacity::shared(whole, block_bytes(class), own.n_sharing())
+    capacity::shared(own_capacity(own, class), block_bytes(class), own.n_sharing())
 }
 
 /// The most blocks that a bin should hold in a process of few heaps.
@@ -54,8 +48,7 @@ fn choose_or_look<O: Os>(own: Own<'_, O>, class: usize) {
 #[inline(never)]
 pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     let (bins, burst) = (own.bins(), own.burst());
-    let (whole, flushed) = (own_capacity(own, class), bins.flushed(class));
-    let capacity = shared_capacity(own, class, whole);
+    let (capacity, flushed) = (bin_capacity(own, class), bins.flushed(class));
     let allowed = i64::from(capacity::allowed(capacity, flushed, block_bytes(class)));
     let in_bin = bins.len(class);
     let len = in_bin + bins.n_aside(class);
@@ -65,24 +58,26 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     if was_awaited || len >= allowed {
         let keep = if was_awaited { 0 } else { capacity::kept(capacity, flushed, allowed) };
         bins.count_flushed(class, u32::try_from(len - keep).unwrap_or(u32::MAX));
+        burst.count_flushed((len - keep) * block_bytes(class) as i64);
         flush(own, class, keep);
     }
     if was_awaited {
         end_burst(own);
     }
     profiling::grant(own, class, (allowed - bins.len_with_aside(class)).max(0));
-    let flushed = bins.flushed(class);
-    if burst.is_on_watch(capacity::is_burst(flushed, whole, capacity)) {
-        await_few(own, class, Course { flushed, ..course });
+    if burst.is_on_watch() {
+        await_few(own, class, Course { flushed: bins.flushed(class), ..course });
     }
     sampling::after_overflow(own, class);
 }
 
 /// How the blocks of a class go, of which `len` are in its bin. Those of the heap's spans that are out and not in the bin are live: what others have freed is
-/// until it is home, and what this thread frees of others does not count. Blocks of others in the bin make it too low, so that a burst ends early.
-#[inline]
+/// until it is home, and what this thread frees of others does not count. Blocks of others in the bin make it too low, so that a burst ends early. Of a class whose
+/// spans are shared, those are live that the thread allocated and has not freed.
+#[inline(never)]
 fn course<O: Os>(own: Own<'_, O>, class: usize, len: i64) -> Course {
-    Course { live: own.spans().of(class).n_out() - len, flushed: own.bins().flushed(class) }
+    let live = if own.shares_spans(class) { own.bins().live(class) } else { own.spans().of(class).n_out() - len };
+    Course { live, flushed: own.bins().flushed(class) }
 }
 
 /// Grants a bin room only until few of the heap's blocks of its class are live, if it has room for that many.
@@ -100,22 +95,17 @@ fn end_burst<O: Os>(own: Own<'_, O>) {
     let (bins, burst) = (own.bins(), own.burst());
     let mut n_live = 0;
     for class in 0..N_CLASSES {
-        if own.spans().of(class).n_out() > 0 {
-            n_live += course(own, class, bins.len_with_aside(class)).live.max(0);
-        }
+        n_live += course(own, class, bins.len_with_aside(class)).live.max(0);
     }
     let Some(ended) = burst.end(n_live) else { return };
     let mut is_over = ended == Ended::Later;
     for class in 0..N_CLASSES {
-        let has_cached = !bins.is_empty(class);
-        if own.spans().of(class).n_out() > 0 || has_cached {
-            let course = course(own, class, bins.len_with_aside(class));
-            if course.has_few() && has_cached {
-                flush(own, class, 0);
-            }
-            await_few(own, class, course);
-            is_over &= !course.nears_end();
+        let course = course(own, class, bins.len_with_aside(class));
+        if course.has_few() && !bins.is_empty(class) {
+            flush(own, class, 0);
         }
+        await_few(own, class, course);
+        is_over &= !course.nears_end();
     }
     if is_over {
         returns::sweep(own);

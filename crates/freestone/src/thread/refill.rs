@@ -7,6 +7,8 @@
 //! 4. an abandoned span of the class, or orphaned blocks; not for an explicit heap, whose deletion frees all its blocks;
 //! 5. a new span.
 //!
+//! Where spans are shared ([`Own::shares_spans`]), 4 is blocks of a span without an owner, which stays without one, and a span is left to all threads once a batch was taken.
+//!
 //! A batch is half the bin's capacity: its number is known before the bitmap is walked, and it is linked in one pass. When memory runs out, refilling
 //! returns null and leaves the bins as they were.
 
@@ -16,6 +18,7 @@ use crate::size_class::{block_bytes, span_pages};
 use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
 use crate::thread::orphaned::Effort;
+use crate::thread::span_owner::take_unowned;
 use crate::thread::spans::OwnedSpans;
 use crate::thread::{capacity, drain, flush, orphaned, profiling, route, sampling, upkeep};
 use core::{mem, ptr};
@@ -39,7 +42,6 @@ pub(crate) fn refill<O: Os>(own: Own<'_, O>, class: usize) -> (*mut u8, bool) {
     if !own.bins().is_empty(class) {
         return (own.bins().pop(class), false);
     }
-    own.burst().begin();
     learn_capacity(own, class);
     let zero = bring_batch(own, class);
     let block = own.bins().pop(class);
@@ -61,6 +63,7 @@ fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
     let capacity = flush::bin_capacity(own, class);
     let Some(batch) = take_batch(own, class, (capacity / 2).max(1)) else { return ptr::null_mut() };
     let (zero, n) = (batch.first_if_zero(), batch.len());
+    own.burst().begin(i64::from(n) * block_bytes(class) as i64);
     // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
     own.bins().put_batch(batch);
     sampling::count_batch(own, class, n);
@@ -75,6 +78,9 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
     loop {
         if let Some((batch, n_reused)) = own.spans().of(class).take(&own.shared().pages, n, own.bins().key()) {
             own.accounts().add_free(class, -i64::from(n_reused));
+            if own.shares_spans(class) {
+                own.spans().leave_one(own.shared(), class);
+            }
             return Some(batch);
         }
         if let Err(orphaned) = find_span(own, class, n) {
@@ -91,9 +97,11 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
 #[inline(never)]
 fn find_span<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Result<(), Option<FreeBatch>> {
     own.publish_taken(class, own.bins().live_beside(class, 0));
-    if !own.spans().of(class).use_fullest_partial(own.layout()) && !adopt(own, class) {
-        if let Some(orphaned) = orphaned::take(own, class, n, Effort::LITTLE) {
-            return Err(Some(orphaned));
+    let is_shared = own.shares_spans(class);
+    if !own.spans().of(class).use_fullest_partial(own.layout()) && (is_shared || !adopt(own, class)) {
+        let shared = if is_shared { take_unowned(own.shared(), class, n, own.bins().key()) } else { None };
+        if let Some(batch) = shared.or_else(|| orphaned::take(own, class, n, Effort::LITTLE)) {
+            return Err(Some(batch));
         }
         if !use_new_span(own, class) {
             return Err(orphaned::take(own, class, n, Effort::ALL));

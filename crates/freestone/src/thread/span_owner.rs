@@ -11,7 +11,7 @@ use crate::shared::Shared;
 use crate::span::PageIndex;
 use crate::span::blocks::Refused;
 use crate::span::free_node::Chain;
-use crate::thread::free_block::{FreeBlock, FreeChain};
+use crate::thread::free_block::{FreeBatch, FreeBlock, FreeChain};
 use crate::thread::mailbox::Mailbox;
 use core::ptr::{self, NonNull};
 use freestone_base::inbox::{LinkKey, Node};
@@ -87,6 +87,13 @@ pub(crate) fn free_abandoned<O: Os>(
         FreeOutcome::Refused(why) => Ok(Some(why)),
         FreeOutcome::Adopted => Err(block),
     }
+}
+
+/// Takes up to `n` blocks of a class, linked with `key`, out of a span without an owner.
+pub(crate) fn take_unowned<O: Os>(shared: &Shared<O>, class: usize, n: u32, key: LinkKey) -> Option<FreeBatch> {
+    let taken = shared.central.take(&shared.pages, &shared.usage, (class, n), key)?;
+    // SAFETY: the blocks just left their span for us, linked.
+    unsafe { FreeBatch::new(taken.chain, class) }.map(|batch| batch.reads_as_zero(taken.is_zero))
 }
 
 /// Keeps a block of an orphaned heap, to be handed out again. All are kept with the same `key`.

@@ -90,20 +90,15 @@ impl ClassSpans {
         let page = self.current.get().some()?;
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
         let span = unsafe { OwnedSpan::at(pages.layout(), page) };
-        let reused = blocks::take(&span, n, key);
-        let n_reused = reused.len;
-        let carve = || {
-            let beside = self.carved_beside(&span);
-            blocks::carve(&span, n, beside, pages.os().os_page_bytes(), key, &pages.uncarved)
-        };
-        let blocks = if n_reused == 0 { carve() } else { reused };
+        let beside = self.carved_beside(&span);
+        let taken = blocks::take_or_carve(&span, n, beside, pages.os().os_page_bytes(), key, &pages.uncarved);
         // SAFETY: the blocks just left their span for us, linked.
-        let Some(batch) = (unsafe { FreeBatch::new(blocks, span.class.get() as usize) }) else {
+        let Some(batch) = (unsafe { FreeBatch::new(taken.chain, span.class.get() as usize) }) else {
             self.retire_current(&span);
             return None;
         };
         self.count_out(i64::from(batch.len()));
-        Some((batch.reads_as_zero(n_reused == 0 && span.fresh_is_zero.get()), n_reused))
+        Some((batch.reads_as_zero(taken.is_zero), taken.n_reused))
     }
 
     /// How many OS pages are carved beside the one that is needed: one for each [`BYTES_PER_CARVED_PAGE`] that the thread has out, so that at most a
@@ -407,18 +402,26 @@ impl OwnedSpans {
 
     /// Gives a span to the page heap: no block of it is out, and it is in no list.
     fn free_span<O: Os>(&self, pages: &PageHeap<O>, span: OwnedSpan<'_>) {
-        self.n_pages.store(self.n_pages().saturating_sub(u64::from(span.n_pages().0)), Ordering::Relaxed);
+        self.uncount_pages(span.n_pages());
         blocks::clear(&span);
         pages.free_span(span);
+    }
+
+    fn uncount_pages(&self, n: Pages) {
+        self.n_pages.store(self.n_pages() - u64::from(n.0), Ordering::Relaxed);
     }
 
     fn count_pages(&self, n: Pages) {
         self.n_pages.store(self.n_pages() + u64::from(n.0), Ordering::Relaxed);
     }
 
-    /// Resets the count: the heap has no span.
-    pub(crate) fn reset_pages(&self) {
-        self.n_pages.store(0, Ordering::Relaxed);
+    /// Leaves a span of a class without an owner, the current one first; one of which no block is out goes to the page heap. `false` if the heap has none.
+    #[inline(never)]
+    pub(crate) fn leave_one<O: Os>(&self, shared: &Shared<O>, class: usize) -> bool {
+        let Some(span) = self.of(class).pop(shared.pages.layout()) else { return false };
+        self.uncount_pages(span.n_pages());
+        shared.central.abandon(&shared.pages, &shared.usage, span);
+        true
     }
 }
 

@@ -60,7 +60,7 @@ fn profiles() -> TextTable {
     let mut table = table::text(&["profile", "for", "sets"].map(str::to_owned));
     for profile in PROFILES {
         let sets = profile.options.iter().map(|(index, value)| format!("{}={value}", OPTIONS[*index].key));
-        table.add_row([profile.name, profile.purpose, &sets.collect::<Vec<_>>().join(", ")]);
+        table.add_row([profile.name, profile.purpose(), &sets.collect::<Vec<_>>().join(", ")]);
     }
     table
 }

@@ -17,13 +17,6 @@ fn among_many_threads_all_bins_of_a_class_together_hold_a_fixed_number_of_bytes_
 }
 
 #[test]
-fn where_bins_have_a_share_a_burst_flushes_a_whole_one() {
-    assert!(!is_burst(0, 128, 128) && is_burst(1, 128, 128));
-    assert!(!is_burst(3, 128, 4) && is_burst(4, 128, 4));
-    assert!(!is_burst(0, 128, 1) && is_burst(1, 128, 1));
-}
-
-#[test]
 fn each_flushed_capacity_halves_what_a_bin_may_hold_down_to_a_minimum() {
     assert_eq!(allowed(1024, 0, 16), 1024);
     assert_eq!(allowed(1024, 1023, 16), 1024);

@@ -18,11 +18,12 @@ use super::{HeapFront, ThreadHeap};
 use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
-use crate::size_class::N_CLASSES;
+use crate::size_class::{N_CLASSES, class_of};
 use crate::span::{Entry, Generation, Layout, Untagged, View};
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
+use crate::thread::capacity::FEW_THREADS;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::GrownBlocks;
 use crate::thread::holdings::Holdings;
@@ -39,6 +40,9 @@ use core::ptr;
 use freestone_base::sync::Ordering;
 use freestone_base::units::Pages;
 use freestone_os::Os;
+
+/// The first class whose spans are shared; see [`Own::shares_spans`].
+const SHARED_FROM: usize = class_of(1024);
 
 // SAFETY: what a shared reference offers are atomics, and fields that are written under the registry's lock.
 unsafe impl<O: Os> Sync for ThreadHeap<O> {}
@@ -76,7 +80,6 @@ impl<O: Os + 'static> ThreadHeap<O> {
         self.generation.store(generation.number(), Ordering::Relaxed);
         self.change_thread();
         self.profile.begin();
-        self.spans.reset_pages();
         self.remote.begin(&keys);
     }
 
@@ -305,6 +308,12 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     pub(crate) fn n_sharing(self) -> u32 {
         let usage = &self.shared().usage;
         if self.holdings.is_some() { usage.n_heaps() } else { usage.n_thread_heaps() }
+    }
+
+    /// Whether the spans of a class have no owner, and all threads take blocks out of them: with many threads, those of long blocks. A thread has few of each class, and memory
+    /// that is free in its spans is of no use to others.
+    pub(crate) fn shares_spans(self, class: usize) -> bool {
+        class >= SHARED_FROM && self.shared().usage.n_thread_heaps() > FEW_THREADS && self.holdings.is_none()
     }
 
     /// Whether its links are encoded and its blocks' marks count.

@@ -65,7 +65,7 @@ fn the_refill_of_a_bin_raises_its_capacity_by_what_was_flushed() {
     let heap = world.heap();
     let class = class_of(64);
     let first = flush::own_capacity(heap, class);
-    burst(heap, 3 * first as usize);
+    burst(heap, 5 * first as usize);
     assert!(heap.bins().flushed(class) > 0 && flush::own_capacity(heap, class) == first);
     let (flushed, _block) = (heap.bins().flushed(class), heap.allocate(64, 1));
     assert_eq!(flush::own_capacity(heap, class), first + flushed);
@@ -73,13 +73,13 @@ fn the_refill_of_a_bin_raises_its_capacity_by_what_was_flushed() {
 }
 
 #[test]
-fn a_refill_from_a_span_cancels_the_end_of_a_burst() {
+fn refills_from_spans_cancel_the_end_of_a_burst() {
     let world = World::new(4096);
     let heap = world.heap();
-    burst(heap, 2000);
-    assert!(heap.burst().is_on_watch(false), "the last block of the burst was freed");
-    let _block = heap.allocate(64, 1);
-    assert!(!heap.burst().is_on_watch(false));
+    burst(heap, 3000);
+    assert!(heap.burst().is_on_watch(), "the last block of the burst was freed");
+    let _blocks: Vec<_> = (0..3000).map(|_| heap.allocate(64, 1)).collect();
+    assert!(!heap.burst().is_on_watch());
 }
 
 #[test]
@@ -111,6 +111,37 @@ fn an_abandoned_span_is_adopted_before_a_new_one_is_made_but_not_by_an_explicit_
     let _block = heir.allocate(64, 1);
     assert_eq!(world.small_span_pages(), pages, "the other heap has adopted one");
     world.check().unwrap();
+}
+
+/// With many threads those of long blocks take them out of the same spans, and give them back there: each leaves a span without an owner once it has its batch.
+#[test]
+fn many_threads_take_long_blocks_out_of_the_same_spans() {
+    for (size, n_heaps, explicit, is_shared) in
+        [(2048, 17, false, true), (2048, 16, false, false), (512, 17, false, false), (2048, 17, true, false)]
+    {
+        let world = World::new(4096);
+        let (one, other, explicit) = (world.heap(), world.heap(), explicit.then(|| world.explicit_heap()));
+        world.shared.usage.set_n_heaps(n_heaps, 0);
+        let entered = explicit.map(|heap| heap.enter());
+        let other = entered.as_ref().map_or(other, |entered| entered.own());
+        let first = one.allocate(size, 1).start;
+        let pages = world.small_span_pages();
+        let second = other.allocate(size, 1).start;
+        let case = format!("{size} bytes, {n_heaps} heaps");
+        assert_eq!(world.small_span_pages() == pages, is_shared, "{case}");
+        let left_out = world.shared.usage.left_out(class_of(size));
+        let is_left = n_heaps == 17 && size == 2048;
+        assert_eq!((left_out > 0, one.spans().n_pages() == 0), (is_left, is_left), "{case}");
+        world.check().unwrap();
+        // A block of no owner goes into the bin of whoever frees it, and from there back into its span: the last one empties it.
+        if is_shared {
+            free(other, first);
+            free(other, second);
+            [one, other].into_iter().for_each(|heap| flush::flush(heap, class_of(size), 0));
+            assert_eq!((world.small_span_pages(), world.shared.usage.left_out(class_of(size))), (0, 0), "{case}");
+            world.check().unwrap();
+        }
+    }
 }
 
 #[test]
