@@ -74,10 +74,16 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
 /// How the blocks of a class go, of which `len` are in its bin. Those of the heap's spans that are out and not in the bin are live: what others have freed is
 /// until it is home, and what this thread frees of others does not count. Blocks of others in the bin make it too low, so that a burst ends early. Of a class whose
 /// spans are shared, those are live that the thread allocated and has not freed.
-#[inline(never)]
+#[inline(always)]
 fn course<O: Os>(own: Own<'_, O>, class: usize, len: i64) -> Course {
     let live = if own.shares_spans(class) { own.bins().live(class) } else { own.spans().of(class).n_out() - len };
     Course { live, flushed: own.bins().flushed(class) }
+}
+
+/// As [`course`], of a class in whose bin nobody has looked yet.
+#[inline(never)]
+fn course_of<O: Os>(own: Own<'_, O>, class: usize) -> Course {
+    course(own, class, own.bins().len_with_aside(class))
 }
 
 /// Grants a bin room only until few of the heap's blocks of its class are live, if it has room for that many.
@@ -93,14 +99,15 @@ fn await_few<O: Os>(own: Own<'_, O>, class: usize, course: Course) {
 /// when most of those few are freed. So little of the burst stays with a thread that goes idle.
 fn end_burst<O: Os>(own: Own<'_, O>) {
     let (bins, burst) = (own.bins(), own.burst());
+    let is_used = |class: usize| own.spans().of(class).n_out() > 0 || !bins.is_empty(class);
     let mut n_live = 0;
-    for class in 0..N_CLASSES {
-        n_live += course(own, class, bins.len_with_aside(class)).live.max(0);
+    for class in (0..N_CLASSES).filter(|&class| is_used(class)) {
+        n_live += course_of(own, class).live.max(0);
     }
     let Some(ended) = burst.end(n_live) else { return };
     let mut is_over = ended == Ended::Later;
-    for class in 0..N_CLASSES {
-        let course = course(own, class, bins.len_with_aside(class));
+    for class in (0..N_CLASSES).filter(|&class| is_used(class)) {
+        let course = course_of(own, class);
         if course.has_few() && !bins.is_empty(class) {
             flush(own, class, 0);
         }
