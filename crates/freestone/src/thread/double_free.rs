@@ -7,7 +7,7 @@
 //!  the block is     in a bin of this thread              its links say so
 //!                   in a span of this thread             the bitmap says so
 //!                   buffered by this thread              its buffer says so
-//!                   in a span without an owner           the central lists refuse it
+//!                   in a span without an owner           the central lists refuse it, or else write over its links, as in another's bin
 //!                   in a span of another thread          it is sent as a suspect, and that thread asks the same
 //!                   in transit, or in another's bin      its links are written over by the second free: whoever finds it there next reports it
 //! ```

@@ -89,6 +89,12 @@ impl FreeBlock {
         self.node
     }
 
+    /// Overwrites its link. If the block is in a bin as well, because it was freed twice, that bin is found to be damaged when the block leaves it.
+    pub(crate) fn overwrite_link(&self) {
+        // SAFETY: the block is this value's, and its first word is a link while it is free.
+        unsafe { (*self.node).next = ptr::null_mut() }
+    }
+
     /// The block as a node that is linked to nothing yet.
     #[inline(always)]
     pub(crate) fn into_node(self) -> *mut Node {

@@ -39,6 +39,9 @@ pub(crate) fn send<O: Os>(shared: &Shared<O>, mut block: FreeBlock, is_suspect: 
         match owner {
             None => {
                 fill_head(shared, &block);
+                if is_suspect {
+                    block.overwrite_link();
+                }
                 match free_abandoned(shared, page, block) {
                     Ok(None) => return Sent::Done,
                     Ok(Some(why)) => return Sent::Refused(page, why),

@@ -16,7 +16,8 @@ impl Bins {
         self.granted[class].load(Ordering::Relaxed) - self.room(class)
     }
 
-    /// Blocks freed into a bin, ever. Whichever thread reads it: it never falls.
+    /// Blocks freed into a bin, ever, as any thread may read it. It is exact but where the room is set twice between the reader's loads: then it may be off by the difference of
+    /// the rooms.
     pub(crate) fn frees(&self, class: usize) -> u64 {
         loop {
             let granted = self.granted[class].load(Ordering::Acquire);

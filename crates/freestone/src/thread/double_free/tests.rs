@@ -172,6 +172,21 @@ fn a_block_of_a_span_without_owner_freed_twice_is_reported() {
     assert_eq!(world.check(), Ok(()));
 }
 
+/// Nobody finds the block in the bin of another thread, which does when it takes the block out: with many threads that is where blocks of shared spans are.
+#[test]
+fn a_block_of_a_shared_span_freed_again_by_another_thread_is_reported_by_the_first() {
+    let world = world();
+    let (one, other) = (world.heap(), world.heap());
+    world.shared.usage.set_n_heaps(17, 0);
+    let all = blocks(one, 2048, 2);
+    all.iter().for_each(|&block| free(one, block));
+    free(other, all[1]);
+    assert_eq!(seen::take(), []);
+    assert_eq!(blocks(one, 2048, 1), [all[1]]);
+    blocks(one, 2048, 1);
+    assert_eq!(seen::take(), [(Misuse::link_written(2048), 0)]);
+}
+
 #[test]
 fn a_block_that_was_never_allocated_is_reported_if_it_has_a_mark() {
     let world = world();
