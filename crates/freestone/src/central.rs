@@ -127,8 +127,7 @@ impl CentralLists {
         if is_full(&span) {
             lists.full.push(&span);
         } else {
-            lists.available.push(&span);
-            self.n_available[class as usize].fetch_add(1, Ordering::Relaxed);
+            self.list_available(&lists, class as usize, &span);
         }
     }
 
@@ -171,9 +170,8 @@ impl CentralLists {
             let span = unsafe { OwnedSpan::at(pages.layout(), page) };
             let taken = blocks::take_or_carve(&span, n, 0, pages.os().os_page_bytes(), key, &pages.uncarved);
             if is_full(&span) {
-                lists.available.remove(&span);
+                self.unlist_available(&lists, class, &span);
                 lists.full.push(&span);
-                self.n_available[class].fetch_sub(1, Ordering::Relaxed);
             }
             if taken.chain.len > 0 {
                 usage.count_left_out(class, i64::from(taken.chain.len));
@@ -239,16 +237,22 @@ impl CentralLists {
         match (was_full, is_empty) {
             (true, false) => {
                 lists.full.remove(span);
-                lists.available.push(span);
-                self.n_available[class].fetch_add(1, Ordering::Relaxed);
+                self.list_available(lists, class, span);
             }
             (true, true) => lists.full.remove(span),
-            (false, true) => {
-                lists.available.remove(span);
-                self.n_available[class].fetch_sub(1, Ordering::Relaxed);
-            }
+            (false, true) => self.unlist_available(lists, class, span),
             (false, false) => {}
         }
+    }
+
+    fn list_available(&self, lists: &ClassLists, class: usize, span: &OwnedSpan<'_>) {
+        lists.available.push(span);
+        self.n_available[class].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn unlist_available(&self, lists: &ClassLists, class: usize, span: &OwnedSpan<'_>) {
+        lists.available.remove(span);
+        self.n_available[class].fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Gives back OS pages in which no block is out: about so many bytes, of spans that are mostly free, but no more than [`RELEASED_AT_ONCE`]; or all.

@@ -305,6 +305,21 @@ static void *burst_of_many_sizes(void *seed) {
     return NULL;
 }
 
+/* Starts threads with small stacks, each with its number. */
+static void start(pthread_t *threads, int n, void *(*run)(void *)) {
+    pthread_attr_t small_stack;
+    EXPECT(pthread_attr_init(&small_stack) == 0 && pthread_attr_setstacksize(&small_stack, 256 << 10) == 0);
+    for (intptr_t i = 0; i < n; i++) {
+        EXPECT(pthread_create(&threads[i], &small_stack, run, (void *)i) == 0);
+    }
+}
+
+static void join(const pthread_t *threads, int n) {
+    for (int i = 0; i < n; i++) {
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+    }
+}
+
 /* Threads have a burst of 4 MiB each, in turn, and sleep: at most 64 KiB each stay resident, half of it their stack and heap; whether or not a small block
  * of the burst stays. The first of them has one in any case: what the background thread was started with. */
 static void sleepers(int keep) {
@@ -313,9 +328,7 @@ static void sleepers(int keep) {
     pthread_barrier_init(&burst_over, NULL, N_SLEEPERS + 1);
     pthread_barrier_init(&leave, NULL, N_SLEEPERS + 1);
     long before = resident_kib();
-    for (uintptr_t i = 0; i < N_SLEEPERS; i++) {
-        EXPECT(pthread_create(&threads[i], NULL, burst_of_many_sizes, (void *)i) == 0);
-    }
+    start(threads, N_SLEEPERS, burst_of_many_sizes);
     pthread_barrier_wait(&burst_over);
     freestone_purge();
     long stays = resident_kib() - before;
@@ -324,9 +337,7 @@ static void sleepers(int keep) {
         abort();
     }
     pthread_barrier_wait(&leave);
-    for (int i = 0; i < N_SLEEPERS; i++) {
-        EXPECT(pthread_join(threads[i], NULL) == 0);
-    }
+    join(threads, N_SLEEPERS);
 }
 
 enum { KEPT_BYTES = 5 << 16 };
@@ -525,16 +536,10 @@ static void *burst_and_end(void *unused) {
 /* Threads end together, and none is left but one that makes no calls: no more stays dirty than may. */
 static void ended(void) {
     pthread_t threads[N_ENDING];
-    pthread_attr_t small_stack;
-    EXPECT(pthread_attr_init(&small_stack) == 0 && pthread_attr_setstacksize(&small_stack, 256 << 10) == 0);
     pthread_barrier_init(&burst_over, NULL, N_ENDING + 1);
-    for (int i = 0; i < N_ENDING; i++) {
-        EXPECT(pthread_create(&threads[i], &small_stack, burst_and_end, NULL) == 0);
-    }
+    start(threads, N_ENDING, burst_and_end);
     pthread_barrier_wait(&burst_over);
-    for (int i = 0; i < N_ENDING; i++) {
-        EXPECT(pthread_join(threads[i], NULL) == 0);
-    }
+    join(threads, N_ENDING);
     freestone_stats_t stats = {.size = sizeof stats};
     EXPECT(freestone_stats(&stats) == 0);
     if (stats.dirty > 32 << 20) {
@@ -543,16 +548,12 @@ static void ended(void) {
     }
 }
 
-#define N_REPLACING 200
-#define N_HELD 20
-#define LONGEST 30000
-
-static pthread_barrier_t all_replaced;
+enum { N_REPLACING = 200, N_HELD = 20, LONGEST = 30000 };
 
 /* Replaces one of a few blocks at random, many times, and holds them until all threads have. */
-static void *replace_few(void *seed) {
+static void *replace_few(void *number) {
     char *held[N_HELD] = {NULL};
-    unsigned random = *(unsigned *)seed;
+    unsigned random = (unsigned)(uintptr_t)number * 7919 + 1;
     for (int i = 0; i < 3000; i++) {
         random = random * 1103515245 + 12345;
         int at = (random >> 16) % N_HELD;
@@ -562,8 +563,8 @@ static void *replace_few(void *seed) {
         EXPECT(held[at]);
         memset(held[at], at, bytes);
     }
-    pthread_barrier_wait(&all_replaced);
-    pthread_barrier_wait(&all_replaced);
+    pthread_barrier_wait(&burst_over);
+    pthread_barrier_wait(&leave);
     for (int at = 0; at < N_HELD; at++) {
         EXPECT(!held[at] || held[at][15] == at);
         free(held[at]);
@@ -573,26 +574,19 @@ static void *replace_few(void *seed) {
 
 /* Many threads that hold little each share what is free: resident is not for each thread what it had of each size at its most. */
 static void few_each(void) {
-    static pthread_t threads[N_REPLACING];
-    static unsigned seeds[N_REPLACING];
-    pthread_attr_t small_stack;
-    EXPECT(pthread_attr_init(&small_stack) == 0 && pthread_attr_setstacksize(&small_stack, 256 << 10) == 0);
-    pthread_barrier_init(&all_replaced, NULL, N_REPLACING + 1);
+    pthread_t threads[N_REPLACING];
+    pthread_barrier_init(&burst_over, NULL, N_REPLACING + 1);
+    pthread_barrier_init(&leave, NULL, N_REPLACING + 1);
     long before = resident_kib();
-    for (int i = 0; i < N_REPLACING; i++) {
-        seeds[i] = i * 7919 + 1;
-        EXPECT(pthread_create(&threads[i], &small_stack, replace_few, &seeds[i]) == 0);
-    }
-    pthread_barrier_wait(&all_replaced);
+    start(threads, N_REPLACING, replace_few);
+    pthread_barrier_wait(&burst_over);
     long holds = resident_kib() - before, least = N_REPLACING * N_HELD * LONGEST / 2 / 1024;
     if (holds > 7 * least / 2) {
         fprintf(stderr, "%ld KiB resident for %ld KiB\n", holds, least);
         abort();
     }
-    pthread_barrier_wait(&all_replaced);
-    for (int i = 0; i < N_REPLACING; i++) {
-        EXPECT(pthread_join(threads[i], NULL) == 0);
-    }
+    pthread_barrier_wait(&leave);
+    join(threads, N_REPLACING);
 }
 
 int main(int n, char **arguments) {

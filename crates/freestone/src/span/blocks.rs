@@ -115,8 +115,8 @@ pub(crate) struct Taken {
     pub(crate) is_zero: bool,
 }
 
-/// Takes up to `n` free blocks, or else carves the next OS page and, as [`carve`] does, up to `more` behind it. Those of threads' own spans and of all threads' go through this one
-/// function.
+/// Takes up to `n` free blocks, or else carves the next OS page and, as [`carve`] does, up to `more` behind it. Called for spans with and without an
+/// owner, and so compiled once.
 #[inline(never)]
 pub(crate) fn take_or_carve(
     span: &OwnedSpan<'_>,

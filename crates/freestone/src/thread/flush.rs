@@ -80,7 +80,7 @@ fn course<O: Os>(own: Own<'_, O>, class: usize, len: i64) -> Course {
     Course { live, flushed: own.bins().flushed(class) }
 }
 
-/// As [`course`], of a class in whose bin nobody has looked yet.
+/// As [`course`], of a class whose bin's length the caller does not know.
 #[inline(never)]
 fn course_of<O: Os>(own: Own<'_, O>, class: usize) -> Course {
     course(own, class, own.bins().len_with_aside(class))
@@ -99,14 +99,11 @@ fn await_few<O: Os>(own: Own<'_, O>, class: usize, course: Course) {
 /// when most of those few are freed. So little of the burst stays with a thread that goes idle.
 fn end_burst<O: Os>(own: Own<'_, O>) {
     let (bins, burst) = (own.bins(), own.burst());
-    let is_used = |class: usize| own.spans().of(class).n_out() > 0 || !bins.is_empty(class);
-    let mut n_live = 0;
-    for class in (0..N_CLASSES).filter(|&class| is_used(class)) {
-        n_live += course_of(own, class).live.max(0);
-    }
+    let in_use = || (0..N_CLASSES).filter(|&class| own.spans().of(class).n_out() > 0 || !bins.is_empty(class));
+    let n_live = in_use().map(|class| course_of(own, class).live.max(0)).sum();
     let Some(ended) = burst.end(n_live) else { return };
     let mut is_over = ended == Ended::Later;
-    for class in (0..N_CLASSES).filter(|&class| is_used(class)) {
+    for class in in_use() {
         let course = course_of(own, class);
         if course.has_few() && !bins.is_empty(class) {
             flush(own, class, 0);

@@ -22,6 +22,7 @@
 
 use crate::misuse::Misuse;
 use crate::size_class::block_bytes;
+use crate::span::blocks::Taken;
 use crate::span::free_node::{self, Chain, END_OF_BIN, Marked};
 use crate::span::{Entry, Generation, View};
 use core::ptr;
@@ -112,12 +113,12 @@ pub(crate) struct FreeBatch {
 }
 
 impl FreeBatch {
-    /// The blocks of a chain; `None` if it has none.
+    /// Blocks that left their span; `None` if those are none.
     ///
     /// # Safety
     /// - The blocks are linked, of `class`, free, out of their spans, and the caller's to give away.
-    pub(crate) unsafe fn new(blocks: Chain, class: usize) -> Option<Self> {
-        (blocks.len > 0).then_some(Self { blocks, class, is_zero: false })
+    pub(crate) unsafe fn new(taken: Taken, class: usize) -> Option<Self> {
+        (taken.chain.len > 0).then_some(Self { blocks: taken.chain, class, is_zero: taken.is_zero })
     }
 
     /// No blocks of a class yet: for [`FreeBatch::push`].
@@ -131,11 +132,6 @@ impl FreeBatch {
         let first = block.link(self.blocks.first, key);
         let last = if self.blocks.len == 0 { first } else { self.blocks.last };
         self.blocks = Chain { first, last, len: self.blocks.len + 1 };
-    }
-
-    /// The same blocks, which read as zero but for links and marks if `is_zero` says so.
-    pub(crate) fn reads_as_zero(self, is_zero: bool) -> Self {
-        Self { is_zero, ..self }
     }
 
     /// The first block if all of it but its link and mark reads as zero; else null.

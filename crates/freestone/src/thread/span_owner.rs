@@ -93,7 +93,7 @@ pub(crate) fn free_abandoned<O: Os>(
 pub(crate) fn take_unowned<O: Os>(shared: &Shared<O>, class: usize, n: u32, key: LinkKey) -> Option<FreeBatch> {
     let taken = shared.central.take(&shared.pages, &shared.usage, (class, n), key)?;
     // SAFETY: the blocks just left their span for us, linked.
-    unsafe { FreeBatch::new(taken.chain, class) }.map(|batch| batch.reads_as_zero(taken.is_zero))
+    unsafe { FreeBatch::new(taken, class) }
 }
 
 /// Keeps a block of an orphaned heap, to be handed out again. All are kept with the same `key`.

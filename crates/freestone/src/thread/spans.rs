@@ -92,13 +92,14 @@ impl ClassSpans {
         let span = unsafe { OwnedSpan::at(pages.layout(), page) };
         let beside = self.carved_beside(&span);
         let taken = blocks::take_or_carve(&span, n, beside, pages.os().os_page_bytes(), key, &pages.uncarved);
+        let n_reused = taken.n_reused;
         // SAFETY: the blocks just left their span for us, linked.
-        let Some(batch) = (unsafe { FreeBatch::new(taken.chain, span.class.get() as usize) }) else {
+        let Some(batch) = (unsafe { FreeBatch::new(taken, span.class.get() as usize) }) else {
             self.retire_current(&span);
             return None;
         };
         self.count_out(i64::from(batch.len()));
-        Some((batch.reads_as_zero(taken.is_zero), taken.n_reused))
+        Some((batch, n_reused))
     }
 
     /// How many OS pages are carved beside the one that is needed: one for each [`BYTES_PER_CARVED_PAGE`] that the thread has out, so that at most a

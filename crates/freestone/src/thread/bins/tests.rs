@@ -143,8 +143,9 @@ fn a_batch_comes_before_what_is_in_the_bin() {
         // SAFETY: the block is the test's.
         unsafe { chain.push(blocks.start(at).cast(), LinkKey::PLAIN) };
     }
+    let taken = crate::span::blocks::Taken { chain, n_reused: 2, is_zero: false };
     // SAFETY: the blocks are the test's.
-    bins.put_batch(unsafe { FreeBatch::new(chain, CLASS) }.unwrap());
+    bins.put_batch(unsafe { FreeBatch::new(taken, CLASS) }.unwrap());
     assert_eq!(bins.len(CLASS), 3);
     assert_eq!(pop_all(&bins), [0, 1, 2].map(|at| blocks.start(at)));
 }
