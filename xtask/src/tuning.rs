@@ -77,10 +77,10 @@ fn page() -> String {
 
 /// The options of a profile, as a user would write them.
 fn sets(profile: &Profile) -> String {
-    let options = profile.options.iter().filter_map(|&(key, value)| {
-        let spec = OPTIONS.get(key)?;
-        let is_endless = value.parse() == Ok(usize::MAX) || (spec.key == "decay_ms" && value.parse() == Ok(NEVER_MS));
-        Some(if is_endless { format!("`{}` without limit", spec.key) } else { format!("`{}={value}`", spec.key) })
+    let options = profile.options.split(',').filter_map(|option| {
+        let (key, value) = option.split_once('=')?;
+        let is_endless = value.parse() == Ok(usize::MAX) || (key == "decay_ms" && value.parse() == Ok(NEVER_MS));
+        Some(if is_endless { format!("`{key}` without limit") } else { format!("`{option}`") })
     });
     let options: Vec<String> = options.collect();
     if options.is_empty() { "nothing".into() } else { options.join(", ") }

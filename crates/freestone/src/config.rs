@@ -30,6 +30,7 @@ pub(crate) mod words;
 
 pub(crate) use nearest::nearest;
 pub use parse::Mistake;
+pub(crate) use parse::{pair, pairs};
 pub use profile::PROFILES;
 pub use settings::{Harden, Settings};
 use texts::TEXTS;

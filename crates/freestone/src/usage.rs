@@ -6,10 +6,12 @@
 //! Layer: above `config`, below `page`. All counters are relaxed: none of them guards memory. Cost: one atomic addition for each publication.
 
 mod in_vain;
+mod room;
 
 use crate::config::Settings;
 use crate::size_class::{N_CLASSES, PerClass};
 use crate::usage::in_vain::InVain;
+use crate::usage::room::SharedRoom;
 use freestone_base::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 /// The sums. See the module header.
@@ -26,6 +28,7 @@ pub(crate) struct Usage {
     /// Blocks of each class that are out of spans without an owner: heaps count those of their own spans.
     left_out: PerClass<AtomicI64>,
     in_vain: InVain,
+    room: SharedRoom,
 }
 
 impl Usage {
@@ -41,12 +44,18 @@ impl Usage {
             peak_live_bytes: AtomicU64::new(0),
             left_out: PerClass::new([const { AtomicI64::new(0) }; N_CLASSES]),
             in_vain: InVain::new(),
+            room: SharedRoom::new(),
         }
     }
 
     /// What went back inside spans in vain.
     pub(crate) fn in_vain(&self) -> &InVain {
         &self.in_vain
+    }
+
+    /// Room that bins borrow where there are many threads.
+    pub(crate) fn room(&self) -> &SharedRoom {
+        &self.room
     }
 
     /// Heaps alive. It may change while a policy uses the number.

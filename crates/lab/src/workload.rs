@@ -54,6 +54,7 @@ mod idle_threads;
 mod large_churn;
 mod larson;
 mod latency_tail;
+mod many_connections;
 mod mass_frees;
 mod pool_calloc;
 mod producer_consumer;

@@ -104,6 +104,7 @@ impl fmt::Display for Error {
             Self::TooLarge { block_bytes, count } => {
                 write!(out, "{count} blocks of {block_bytes} bytes are more than a pool can hold: request fewer")
             }
+            Self::RegionMisaligned { address: 0, .. } => out.write_str("the region is null: pass memory"),
             Self::RegionMisaligned { address, align } => {
                 write!(out, "region at {address:#x}: it must start at a multiple of {align}")
             }

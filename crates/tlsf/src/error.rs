@@ -133,6 +133,7 @@ impl fmt::Display for Error {
     // Long because: every error has its message.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            Self::RegionMisaligned { address: 0, .. } => out.write_str("the region is null: pass memory"),
             Self::RegionMisaligned { address, bytes } => {
                 write!(out, "region at {address:#x} of {bytes} bytes: start and length must be multiples of 16")
             }

@@ -142,6 +142,7 @@ static void shapes(void) {
         EXPECT(freestone_pool_new_at(memory + 8, bytes, &shape, &error) == NULL && error.code == FREESTONE_POOL_REGION_MISALIGNED);
         EXPECT(error.address == memory + 8 && error.limit == 16);
         EXPECT(freestone_pool_new_at(NULL, bytes, &shape, &error) == NULL && error.code == FREESTONE_POOL_REGION_MISALIGNED);
+        expect_text(&error, "the region is null: pass memory", NULL, NULL);
     }
 }
 

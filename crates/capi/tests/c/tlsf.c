@@ -193,6 +193,12 @@ static void refusals(void) {
     first[104] = kept;
     EXPECT(freestone_tlsf_check(heap) == 0 && freestone_tlsf_free(heap, second) == 0);
 
+    freestone_error_t error;
+    char text[64];
+    EXPECT(!freestone_tlsf_new(NULL, BYTES, &error) && error.code == FREESTONE_TLSF_REGION_MISALIGNED);
+    freestone_error_text(&error, text, sizeof text);
+    EXPECT(strcmp(text, "the region is null: pass memory") == 0);
+
     freestone_tlsf_stats_t small = {.size = 1};
     EXPECT(freestone_tlsf_stats(heap, NULL) == FREESTONE_BAD_STRUCT && freestone_tlsf_stats(heap, &small) == FREESTONE_BAD_STRUCT);
     /* An older program's structure ends behind `used_bytes`. */

@@ -4,7 +4,7 @@
 //! environment and symbol can raise the option `harden`, and nothing else.
 
 use crate::api::live;
-use crate::config::{self, Harden, Mistake, Settings, key};
+use crate::config::{self, Harden, Mistake, Settings, key, pair, pairs};
 use crate::shared::Shared;
 use core::fmt::{self, Write};
 use core::str;
@@ -54,23 +54,15 @@ fn raise_harden(settings: &Settings, name: &[u8], value: &[u8]) {
 fn for_each(mut visit: impl FnMut(&[u8], &[u8], &str)) {
     process::for_each_environment(|entry| {
         if let Some(option) = entry.strip_prefix(PREFIX) {
-            let (name, value) = split(option);
+            let (name, value) = pair(option);
             // Where the command `freestone` finds this library is no option.
             if name != b"LIBRARY" {
                 visit(name, value, ENVIRONMENT);
             }
         }
     });
-    for option in linked_options().split(|&byte| byte == b',').filter(|option| !option.is_empty()) {
-        let (name, value) = split(option);
+    for (name, value) in pairs(linked_options()) {
         visit(name, value, "freestone_options");
-    }
-}
-
-fn split(option: &[u8]) -> (&[u8], &[u8]) {
-    match option.iter().position(|&byte| byte == b'=') {
-        Some(at) => (&option[..at], &option[at + 1..]),
-        None => (option, &[]),
     }
 }
 

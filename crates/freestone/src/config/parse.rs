@@ -46,6 +46,19 @@ impl fmt::Display for Mistake {
     }
 }
 
+/// The names and values in a text of `name=value` with commas between.
+pub(crate) fn pairs(text: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    text.split(|&byte| byte == b',').filter(|option| !option.is_empty()).map(pair)
+}
+
+/// Name and value of `name=value`; without `=` there is no value.
+pub(crate) fn pair(option: &[u8]) -> (&[u8], &[u8]) {
+    match option.iter().position(|&byte| byte == b'=') {
+        Some(at) => (&option[..at], &option[at + 1..]),
+        None => (option, &[]),
+    }
+}
+
 /// The number that `text` stands for.
 pub(super) fn value(unit: Unit, text: &[u8]) -> Result<usize, Mistake> {
     match unit {

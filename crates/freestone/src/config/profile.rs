@@ -1,27 +1,25 @@
 //! Profiles: named sets of options, for users who know their program better than the options.
 
+use crate::config::NEVER_MS;
 use crate::config::texts::PURPOSES;
-use crate::config::{NEVER_MS, key};
 
 /// A named set of options, which the option `profile` selects by its name.
 ///
 /// ```
-/// use freestone::options::{OPTIONS, PROFILES};
+/// use freestone::options::PROFILES;
 ///
 /// for profile in PROFILES {
-///     for &(index, value) in profile.options {
-///         println!("{}: {}={value}", profile.name, OPTIONS[index].key);
-///     }
+///     println!("{}: {}", profile.name, profile.options);
 /// }
-/// assert_eq!(PROFILES[0].name, "balanced");
+/// assert_eq!((PROFILES[4].name, PROFILES[4].options), ("production", "guard_sample=20000"));
 /// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Profile {
     /// Its name: a word of the option `profile`.
     pub name: &'static str,
-    /// The options it sets: index in [`OPTIONS`](crate::options::OPTIONS), and value as text.
-    pub options: &'static [(usize, &'static str)],
+    /// The options it sets, as the link-time symbol has them: `key=value`, with commas between.
+    pub options: &'static str,
 }
 
 impl Profile {
@@ -51,38 +49,14 @@ impl Profile {
 /// # Ok::<(), freestone::options::Mistake>(())
 /// ```
 pub static PROFILES: &[Profile] = &[
-    Profile { name: "balanced", options: &[] },
-    Profile {
-        name: "throughput",
-        options: &[
-            (key::DECAY_MS, "10000"),
-            (key::DIRTY_MAX, "256m"),
-            (key::THP, "on"),
-            (key::SPAN_SIZE, "256k"),
-            (key::BIN_MAX, "16384"),
-        ],
-    },
-    Profile {
-        name: "lean",
-        options: &[
-            (key::DECAY_MS, "100"),
-            (key::DIRTY_MAX, "1m"),
-            (key::BACKGROUND, "auto"),
-            (key::THP, "off"),
-            (key::BIN_MAX, "64"),
-        ],
-    },
+    Profile { name: "balanced", options: "" },
+    Profile { name: "throughput", options: "decay_ms=10000,dirty_max=256m,thp=on,span_size=256k,bin_max=16384" },
+    Profile { name: "lean", options: "decay_ms=100,dirty_max=1m,background=auto,thp=off,bin_max=64" },
     Profile {
         name: "realtime",
-        options: &[
-            (key::DECAY_MS, "4294967295"),
-            (key::DIRTY_MAX, "18446744073709551615"),
-            (key::BACKGROUND, "off"),
-            (key::PREFAULT, "populate"),
-            (key::THP, "off"),
-        ],
+        options: "decay_ms=4294967295,dirty_max=18446744073709551615,background=off,prefault=populate,thp=off",
     },
-    Profile { name: "production", options: &[(key::GUARD_SAMPLE, "20000")] },
+    Profile { name: "production", options: "guard_sample=20000" },
 ];
 
 const _: () = assert!(NEVER_MS == 4_294_967_295);

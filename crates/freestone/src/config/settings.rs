@@ -6,7 +6,7 @@ use crate::config::path_value::PathValue;
 use crate::config::profile::Profile;
 use crate::config::report_file::ReportFile;
 use crate::config::words::{Background, HeapProfiling, MisusePolicy, Prefault, ProfileSignal, Purge, Thp};
-use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, key, parse};
+use crate::config::{Mistake, NEVER_MS, OPTIONS, PROFILES, Unit, find, key, parse};
 use core::fmt;
 use core::str::FromStr;
 use freestone_base::sync::{AtomicUsize, Ordering};
@@ -356,12 +356,12 @@ impl Settings {
 
     /// Sets the options that `profile` names, and those that only other profiles name to their defaults.
     fn apply(&self, profile: &Profile) {
-        for &(index, _) in PROFILES.iter().flat_map(|profile| profile.options) {
+        for (index, _) in PROFILES.iter().flat_map(options_of) {
             self.store(index, DEFAULTS.get(index).copied().unwrap_or(0));
         }
-        for &(index, value) in profile.options {
+        for (index, value) in options_of(profile) {
             // A test checks that every value is valid.
-            let _ = self.set(index, value.as_bytes());
+            let _ = self.set(index, value);
         }
     }
 
@@ -370,6 +370,11 @@ impl Settings {
     pub fn get(&self, index: usize) -> usize {
         self.values.get(index).map_or(0, |value| value.load(Ordering::Relaxed))
     }
+}
+
+/// The options that a profile sets, and their values.
+fn options_of(profile: &Profile) -> impl Iterator<Item = (usize, &[u8])> {
+    parse::pairs(profile.options.as_bytes()).filter_map(|(key, value)| Some((find(key)?, value)))
 }
 
 impl Default for Settings {

@@ -69,8 +69,8 @@ fn every_profile_is_a_word_of_the_option_and_every_value_in_it_is_read() {
     assert!(words.split(", ").eq(PROFILES.iter().map(|profile| profile.name)));
     for profile in PROFILES {
         let settings = Settings::new();
-        for &(index, value) in profile.options {
-            settings.set(index, value.as_bytes()).unwrap();
+        for (name, value) in pairs(profile.options.as_bytes()) {
+            settings.set(find(name).unwrap(), value).unwrap();
         }
     }
 }

@@ -17,13 +17,13 @@ pub(crate) const FEW_THREADS: u32 = 16;
 /// Bytes of one class that all threads together may cache, where there are more threads than that.
 const SHARED_BYTES: usize = 4 << 20;
 
-/// The most blocks that a bin of `capacity` blocks of `block_bytes` may hold in a process of `n_heaps` heaps.
-pub(crate) fn shared(capacity: u32, block_bytes: usize, n_heaps: u32) -> u32 {
+/// The most blocks that a bin of `capacity` blocks of `block_bytes` may hold in a process of `n_heaps` heaps, if it has borrowed room for `borrowed` beyond its share.
+pub(crate) fn shared(capacity: u32, block_bytes: usize, n_heaps: u32, borrowed: u32) -> u32 {
     if n_heaps <= FEW_THREADS {
         return capacity;
     }
-    let share = SHARED_BYTES / n_heaps as usize / block_bytes;
-    capacity.min(share as u32).max(1)
+    let share = (SHARED_BYTES / n_heaps as usize / block_bytes).max(1);
+    capacity.min(share as u32 + borrowed)
 }
 
 /// What a bin may hold after `flushed` blocks were flushed since it was last empty: half for each time that its capacity was flushed.

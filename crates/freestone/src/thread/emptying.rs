@@ -2,7 +2,7 @@
 
 use crate::size_class::N_CLASSES;
 use crate::thread::drain::drain;
-use crate::thread::flush::flush;
+use crate::thread::flush::empty;
 use crate::thread::heap::own::Own;
 use crate::thread::watched::release::release_all;
 use crate::thread::{large, route};
@@ -14,7 +14,7 @@ pub(crate) fn give_all_back<O: Os>(own: Own<'_, O>) {
     drain(own);
     release_all(own);
     for class in 0..N_CLASSES {
-        flush(own, class, 0);
+        empty(own, class);
         own.publish_live(class);
         own.bins().reset(class);
     }

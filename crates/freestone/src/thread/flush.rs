@@ -13,10 +13,10 @@ use crate::thread::remote_frees::Slot;
 use crate::thread::{capacity, profiling, returns, route, sampling, spans};
 use freestone_os::Os;
 
-/// The most blocks that a bin should hold, given how many heaps the process has.
+/// The most blocks that a bin should hold, given how many heaps the process has, and what the bin has borrowed.
 #[inline]
 pub(crate) fn bin_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
-    capacity::shared(own_capacity(own, class), block_bytes(class), own.n_sharing())
+    capacity::shared(own_capacity(own, class), block_bytes(class), own.n_sharing(), own.bins().borrowed(class))
 }
 
 /// The most blocks that a bin should hold in a process of few heaps.
@@ -142,6 +142,16 @@ pub(crate) fn free_into<O: Os>(own: Own<'_, O>, slot: &Slot, block: FreeBlock) {
 pub(crate) fn free_suspect<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     own.bins().count_remote_frees(block.class(), 1);
     route::route_suspect(own, block);
+}
+
+/// Empties a bin, and gives back what room it has borrowed.
+pub(crate) fn empty<O: Os>(own: Own<'_, O>, class: usize) {
+    let borrowed = own.bins().borrowed(class);
+    if borrowed > 0 {
+        own.shared().usage.room().take_back(class, borrowed);
+        own.bins().set_borrowed(class, 0);
+    }
+    flush(own, class, 0);
 }
 
 /// Sends all but the first `keep` blocks of a bin to their spans and owners.

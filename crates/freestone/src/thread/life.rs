@@ -325,6 +325,7 @@ impl<O: Os + 'static> Threads<O> {
             let is_own = own.is_some_and(|own| ptr::eq(own.heap(), heap));
             let Some(shared) = heap.shared().filter(|_| heap.life() == Life::Alive && !is_own) else { continue };
             self.registry.lock().leave(heap, Life::Orphaned);
+            shared.usage.room().forget_lent();
             shared.pages.take_back(heap.cache(), RunsAhead::NONE);
             orphaned::add(&shared.central, heap.mailbox());
         }

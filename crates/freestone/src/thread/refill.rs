@@ -15,12 +15,13 @@
 use crate::misuse::Misuse;
 use crate::page::Prefers;
 use crate::size_class::{block_bytes, span_pages};
+use crate::thread::capacity::{self, FEW_THREADS};
 use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
 use crate::thread::orphaned::Effort;
 use crate::thread::span_owner::take_unowned;
 use crate::thread::spans::OwnedSpans;
-use crate::thread::{capacity, drain, flush, orphaned, profiling, route, sampling, upkeep};
+use crate::thread::{drain, flush, orphaned, profiling, route, sampling, upkeep};
 use core::{mem, ptr};
 use freestone_os::Os;
 
@@ -42,26 +43,35 @@ pub(crate) fn refill<O: Os>(own: Own<'_, O>, class: usize) -> (*mut u8, bool) {
     if !own.bins().is_empty(class) {
         return (own.bins().pop(class), false);
     }
-    learn_capacity(own, class);
     let zero = bring_batch(own, class);
     let block = own.bins().pop(class);
     (block, block == zero)
 }
 
-/// Raises the capacity of a bin that was flushed since it was last empty, so that it would have kept the flushed blocks.
-fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) {
-    let flushed = own.bins().restart_flushed(class);
-    if flushed > 0 {
-        let most = own.shared().settings().bin_max(block_bytes(class));
-        let capacity = flush::own_capacity(own, class);
-        own.bins().set_capacity(class, capacity::learned(capacity, flushed, most));
+/// How many blocks an empty bin may hold. One that was flushed since it was last empty gets room for what was flushed: its capacity rises by that, and what
+/// its share lacks it borrows.
+fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
+    let bins = own.bins();
+    let (flushed, now) = (bins.restart_flushed(class), flush::bin_capacity(own, class));
+    if flushed == 0 {
+        return now;
     }
+    let most = own.shared().settings().bin_max(block_bytes(class));
+    let capacity = capacity::learned(flush::own_capacity(own, class), flushed, most);
+    bins.set_capacity(class, capacity);
+    if own.n_sharing() <= FEW_THREADS {
+        return capacity;
+    }
+    let lacks = capacity::learned(now, flushed, capacity).saturating_sub(now);
+    let lent = own.shared().usage.room().lend(class, bins.borrowed(class), lacks);
+    bins.set_borrowed(class, bins.borrowed(class) + lent);
+    now + lent
 }
 
 /// Brings a batch of blocks into a bin, if there is memory for one. Returns its first block if that reads as zero but for link and mark; else null.
 fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
-    let capacity = flush::bin_capacity(own, class);
-    let Some(batch) = take_batch(own, class, (capacity / 2).max(1)) else { return ptr::null_mut() };
+    let capacity = learn_capacity(own, class);
+    let Some(batch) = take_batch(own, class, batch_len(own, class, capacity)) else { return ptr::null_mut() };
     let (zero, n) = (batch.first_if_zero(), batch.len());
     own.burst().begin(i64::from(n) * block_bytes(class) as i64);
     // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
@@ -71,6 +81,13 @@ fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
     profiling::grant(own, class, lacks.max(i64::from(capacity / 2)));
     sampling::settle(own, class);
     zero
+}
+
+/// How many blocks to bring into a bin of a capacity. Of a class whose spans all threads share, most have a few: half as many as the thread holds, so that what it
+/// does not use stays with the others.
+fn batch_len<O: Os>(own: Own<'_, O>, class: usize, capacity: u32) -> u32 {
+    let most = if own.shares_spans(class) { (own.bins().live(class).max(0) / 2) as u32 } else { u32::MAX };
+    (capacity / 2).min(most).max(1)
 }
 
 /// Up to `n` blocks of a class, from the first source that has any.

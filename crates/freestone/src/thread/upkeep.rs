@@ -2,7 +2,7 @@
 
 use crate::size_class::N_CLASSES;
 use crate::thread::drain::{drain, drain_some};
-use crate::thread::flush::flush;
+use crate::thread::flush::empty;
 use crate::thread::heap::own::Own;
 use crate::thread::returns::release_waiting;
 use crate::thread::route::send_all;
@@ -19,7 +19,7 @@ pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) {
     drain_some(own);
     for class in 0..N_CLASSES {
         if own.bins().is_idle_since_last_asked(class) {
-            flush(own, class, 0);
+            empty(own, class);
         }
     }
     empty_magazines(own);
@@ -32,7 +32,7 @@ pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) {
 pub(crate) fn flush_all<O: Os>(own: Own<'_, O>) {
     drain(own);
     for class in 0..N_CLASSES {
-        flush(own, class, 0);
+        empty(own, class);
     }
     release_all(own);
     release_waiting(own);

@@ -59,8 +59,7 @@ pub(crate) fn main(options: &Options) -> Result<()> {
 fn profiles() -> TextTable {
     let mut table = table::text(&["profile", "for", "sets"].map(str::to_owned));
     for profile in PROFILES {
-        let sets = profile.options.iter().map(|(index, value)| format!("{}={value}", OPTIONS[*index].key));
-        table.add_row([profile.name, profile.purpose(), &sets.collect::<Vec<_>>().join(", ")]);
+        table.add_row([profile.name, profile.purpose(), &profile.options.replace(',', ", ")]);
     }
     table
 }
@@ -96,9 +95,10 @@ fn current(spec: &OptionSpec) -> (String, &'static str) {
     }
     let chosen =
         accepted("profile").and_then(|name| PROFILES.iter().find(|profile| name.eq_ignore_ascii_case(profile.name)));
-    let mut options = chosen.into_iter().flat_map(|profile| profile.options);
-    match options.find(|(index, _)| OPTIONS[*index].key == spec.key) {
-        Some((_, value)) => ((*value).to_owned(), "profile"),
+    let mut options =
+        chosen.into_iter().flat_map(|profile| profile.options.split(',')).filter_map(|it| it.split_once('='));
+    match options.find(|(key, _)| *key == spec.key) {
+        Some((_, value)) => (value.to_owned(), "profile"),
         None => (spec.default().to_owned(), "default"),
     }
 }

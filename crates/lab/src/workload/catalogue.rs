@@ -4,8 +4,8 @@ use crate::workload::definition::Workload;
 use crate::workload::{
     alloc_free_pair, binary_trees, burst_keep_every_20th, calloc_huge, central_refill, containers, false_sharing,
     fragmentation_phases, free_only_consumer, growing_buffers, idle_after_burst, idle_owner, idle_threads, large_churn,
-    larson, latency_tail, mass_frees, pool_calloc, producer_consumer, programs, random_mixed, realloc_growth,
-    repeated_bursts, replay, shifting_sizes, startup, threads_come_and_go, tiny_hot, web_server,
+    larson, latency_tail, many_connections, mass_frees, pool_calloc, producer_consumer, programs, random_mixed,
+    realloc_growth, repeated_bursts, replay, shifting_sizes, startup, threads_come_and_go, tiny_hot, web_server,
 };
 
 /// Every workload, in the order of the tables.
@@ -23,6 +23,7 @@ pub(crate) static ALL: &[&Workload] = &[
     &larson::WORKLOAD,
     &producer_consumer::WORKLOAD,
     &threads_come_and_go::WORKLOAD,
+    &many_connections::WORKLOAD,
     &false_sharing::ACTIVE,
     &false_sharing::PASSIVE,
     &large_churn::WORKLOAD,

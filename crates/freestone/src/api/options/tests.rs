@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn a_name_ends_at_the_first_equals_sign() {
-    assert_eq!(split(b"decay_ms=10"), (&b"decay_ms"[..], &b"10"[..]));
-    assert_eq!(split(b"report=/tmp/a=b"), (&b"report"[..], &b"/tmp/a=b"[..]));
-    assert_eq!(split(b"misuse"), (&b"misuse"[..], &b""[..]));
+    assert_eq!(pair(b"decay_ms=10"), (&b"decay_ms"[..], &b"10"[..]));
+    assert_eq!(pair(b"report=/tmp/a=b"), (&b"report"[..], &b"/tmp/a=b"[..]));
+    assert_eq!(pair(b"misuse"), (&b"misuse"[..], &b""[..]));
 }
 
 #[test]

@@ -20,6 +20,8 @@ pub(super) struct BinState {
     pub(super) counted_down: Cell<u64>,
     /// So many samples fell to this class: as many allocations that take a slow path next are sampled.
     pub(super) n_due: Cell<u32>,
+    /// So many blocks of its room are borrowed (`usage::room`).
+    pub(super) borrowed: Cell<u32>,
     /// The first of the blocks that were set aside, and how many; 0 if none is.
     pub(super) aside: Cell<*mut Node>,
     /// See `aside`.
@@ -38,6 +40,7 @@ impl BinState {
             allocs_at_tick: Cell::new(0),
             counted_down: Cell::new(0),
             n_due: Cell::new(0),
+            borrowed: Cell::new(0),
             aside: Cell::new(ptr::null_mut()),
             n_aside: Cell::new(0),
             withheld: Cell::new(0),

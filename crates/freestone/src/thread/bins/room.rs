@@ -113,6 +113,16 @@ impl Bins {
         self.classes[class].capacity.set(capacity);
     }
 
+    /// The blocks that the bin may hold with what it has borrowed, whatever its share; 0 if it has borrowed nothing.
+    pub(crate) fn borrowed(&self, class: usize) -> u32 {
+        self.classes[class].borrowed.get()
+    }
+
+    /// Sets what [`Bins::borrowed`] returns.
+    pub(crate) fn set_borrowed(&self, class: usize, blocks: u32) {
+        self.classes[class].borrowed.set(blocks);
+    }
+
     /// Blocks flushed since the bin was last empty.
     pub(crate) fn flushed(&self, class: usize) -> u32 {
         self.classes[class].flushed.get()
@@ -129,11 +139,10 @@ impl Bins {
         self.classes[class].flushed.replace(0)
     }
 
-    /// Whether the bin has blocks and nothing was allocated from it since this was last asked. For the decay tick.
+    /// Whether nothing was allocated from the bin since this was last asked. For the decay tick.
     pub(crate) fn is_idle_since_last_asked(&self, class: usize) -> bool {
         let allocs = self.allocs(class);
-        let has_any = !self.is_empty(class) || self.has_aside(class);
-        self.classes[class].allocs_at_tick.replace(allocs) == allocs && has_any
+        self.classes[class].allocs_at_tick.replace(allocs) == allocs
     }
 
     /// Resets an empty bin for the next heap of this record; the counters continue.

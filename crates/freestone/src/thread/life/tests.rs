@@ -89,6 +89,20 @@ fn a_child_counts_only_the_heaps_that_exist_in_it() {
 }
 
 #[test]
+fn room_that_threads_had_borrowed_is_free_again_in_a_child_in_which_they_do_not_exist() {
+    let world = World::new(4096);
+    let (own, other) = (world.heap(), world.heap());
+    world.shared.usage.set_n_heaps(1000, 0);
+    for _ in 0..3 {
+        let block = other.allocate(4096, 1).start;
+        crate::testing::free(other, block);
+    }
+    assert!(world.shared.usage.room().lent_bytes() > 0);
+    world.orphan_others(own);
+    assert_eq!(world.shared.usage.room().lent_bytes(), 0);
+}
+
+#[test]
 fn the_page_map_distinguishes_blocks_of_explicit_heaps_from_others() {
     let world = World::new(4096);
     let (thread, explicit) = (world.heap(), world.explicit_heap());

@@ -1,6 +1,6 @@
 use super::{bring_batch, refill};
 use crate::config::{Settings, key};
-use crate::size_class::{block_bytes, class_of};
+use crate::size_class::{N_CLASSES, block_bytes, class_of};
 use crate::testing::{World, free};
 use crate::thread::flush;
 use crate::thread::heap::own::Own;
@@ -70,6 +70,7 @@ fn the_refill_of_a_bin_raises_its_capacity_by_what_was_flushed() {
     let (flushed, _block) = (heap.bins().flushed(class), heap.allocate(64, 1));
     assert_eq!(flush::own_capacity(heap, class), first + flushed);
     assert_eq!(heap.bins().flushed(class), 0, "it counts anew");
+    assert_eq!(heap.bins().borrowed(class), 0, "there are few threads");
 }
 
 #[test]
@@ -142,6 +143,54 @@ fn many_threads_take_long_blocks_out_of_the_same_spans() {
             world.check().unwrap();
         }
     }
+}
+
+/// Of a class whose spans all threads share, a thread takes out half as many blocks as it holds.
+#[test]
+fn a_thread_that_holds_few_long_blocks_takes_few() {
+    let world = World::new(4096);
+    let (one, other, class) = (world.heap(), world.heap(), class_of(4096));
+    world.shared.usage.set_n_heaps(17, 0);
+    let blocks: Vec<_> = (0..128).map(|_| other.allocate(4096, 1).start).collect();
+    blocks.into_iter().step_by(2).for_each(|block| free(other, block));
+    flush::flush(other, class, 0);
+    let mut longest = 0;
+    for n_live in 1..=50 {
+        let _block = one.allocate(4096, 1);
+        let at_hand = one.bins().len(class);
+        assert!(at_hand <= n_live / 2, "{at_hand} blocks at hand beside {n_live}");
+        longest = longest.max(at_hand);
+    }
+    assert_eq!(longest + 1, i64::from(flush::bin_capacity(one, class) / 2));
+}
+
+/// Of a thousand threads one runs: it replaces blocks of which its bins have a share of one each.
+#[test]
+fn one_of_many_threads_borrows_room_for_what_it_replaces_and_gives_it_back() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    world.shared.usage.set_n_heaps(1000, 0);
+    let (mut random, n) = (1_u32, if cfg!(miri) { 200 } else { 4000 });
+    let mut draw = |below: u32| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 8) % below
+    };
+    let left_out = || (0..N_CLASSES).map(|class| world.shared.usage.left_out(class)).sum::<i64>();
+    let mut slots: Vec<_> = (0..20).map(|_| heap.allocate(1024, 1).start).collect();
+    let (mut before, mut n_changes) = (0, 0);
+    for replacement in 0..2 * n {
+        let slot = draw(20) as usize;
+        free(heap, slots[slot]);
+        slots[slot] = heap.allocate(1024 + draw(7000) as usize, 1).start;
+        n_changes += u32::from(replacement >= n && left_out() != before);
+        before = left_out();
+    }
+    assert!(cfg!(miri) || n_changes * 20 <= n, "{n_changes} replacements in {n} went to spans");
+    assert!(world.shared.usage.room().lent_bytes() > 0);
+    slots.into_iter().for_each(|block| free(heap, block));
+    world.end(heap);
+    assert_eq!(world.shared.usage.room().lent_bytes(), 0);
+    world.check().unwrap();
 }
 
 #[test]

@@ -41,6 +41,25 @@ fn a_tick_empties_idle_bins_and_leaves_active_ones() {
     world.check().unwrap();
 }
 
+/// Also of a bin that is empty.
+#[test]
+fn a_tick_takes_back_the_room_that_idle_bins_have_borrowed() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    world.shared.usage.set_n_heaps(1000, 0);
+    let (class, room) = (class_of(4096), world.shared.usage.room());
+    for _ in 0..2 {
+        let block = heap.allocate(4096, 1).start;
+        free(heap, block);
+    }
+    let _last = heap.allocate(4096, 1);
+    assert!(heap.bins().is_empty(class) && room.lent_bytes() == 4096);
+    tick(heap, 10_000);
+    assert_eq!(room.lent_bytes(), 4096, "it was in use a moment ago");
+    tick(heap, 20_000);
+    assert_eq!((room.lent_bytes(), heap.bins().borrowed(class)), (0, 0));
+}
+
 #[test]
 fn a_tick_hands_over_what_is_buffered_for_other_owners() {
     let world = World::new(4096);
