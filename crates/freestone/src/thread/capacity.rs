@@ -3,7 +3,7 @@
 //! A bin starts small. One that was flushed since it was last empty was too small for its program: its capacity grows by what was flushed
 //! ([`learned`]). While a thread frees and does not allocate, each flush allows the bin less ([`allowed`]): the thread will not need
 //! these blocks soon, and each may be the only one on its OS page. In a process of many threads all bins of a class share a fixed number of
-//! bytes ([`shared`]).
+//! bytes, and a bin may borrow beyond its share ([`shared`], `usage::room`).
 
 /// A bin may always hold blocks of this many bytes in a process of few threads, but at least [`ALLOWED_LEAST`]: enough to make a flush worth its call.
 const ALLOWED_LEAST_BYTES: u32 = 4096;

@@ -86,7 +86,7 @@ fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
 /// How many blocks to bring into a bin of a capacity. Of a class whose spans all threads share, most have a few: half as many as the thread holds, so that what it
 /// does not use stays with the others.
 fn batch_len<O: Os>(own: Own<'_, O>, class: usize, capacity: u32) -> u32 {
-    let most = if own.shares_spans(class) { (own.bins().live(class).max(0) / 2) as u32 } else { u32::MAX };
+    let most = if own.shares_spans(class) { (own.bins().live_beside(class, 0).max(0) / 2) as u32 } else { u32::MAX };
     (capacity / 2).min(most).max(1)
 }
 

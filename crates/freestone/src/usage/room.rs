@@ -31,7 +31,9 @@ impl SharedRoom {
         let bytes = block_bytes(class) as i64;
         let left = (LENT_MOST - self.lent_bytes.load(Ordering::Relaxed)) / bytes;
         let lent = i64::from(lacks).min((left - i64::from(has)) / 2).max(0);
-        self.lent_bytes.fetch_add(lent * bytes, Ordering::Relaxed);
+        if lent > 0 {
+            self.lent_bytes.fetch_add(lent * bytes, Ordering::Relaxed);
+        }
         lent as u32
     }
 

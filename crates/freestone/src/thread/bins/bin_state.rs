@@ -20,7 +20,7 @@ pub(super) struct BinState {
     pub(super) counted_down: Cell<u64>,
     /// So many samples fell to this class: as many allocations that take a slow path next are sampled.
     pub(super) n_due: Cell<u32>,
-    /// So many blocks of its room are borrowed (`usage::room`).
+    /// It has borrowed room for so many blocks (`usage::room`).
     pub(super) borrowed: Cell<u32>,
     /// The first of the blocks that were set aside, and how many; 0 if none is.
     pub(super) aside: Cell<*mut Node>,

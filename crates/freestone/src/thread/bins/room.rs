@@ -113,7 +113,7 @@ impl Bins {
         self.classes[class].capacity.set(capacity);
     }
 
-    /// The blocks that the bin may hold with what it has borrowed, whatever its share; 0 if it has borrowed nothing.
+    /// For how many blocks beyond its share the bin has borrowed room.
     pub(crate) fn borrowed(&self, class: usize) -> u32 {
         self.classes[class].borrowed.get()
     }
