@@ -294,6 +294,14 @@ fn a_command_keeps_its_status_if_what_was_recorded_or_profiled_cannot_be_shown()
     }
 }
 
+#[test]
+fn a_recording_into_a_folder_that_is_not_there_is_refused_before_the_command_runs() {
+    let output = freestone(&["record", "-o", "/no/such/folder/x", "--", "sh", "-c", "echo ran"]);
+    assert_eq!(output.status.code(), Some(2));
+    holds(&said(&output), &["/no/such/folder/x", "check its folder"]);
+    assert!(output.stdout.is_empty());
+}
+
 /// Runs `freestone ARGUMENTS` as a process for whose number `beforehand`, a command of the shell, has made files in the folder for temporary ones, which it
 /// starts in.
 fn after(beforehand: &str, temporary: &Path, arguments: &[&str]) -> Output {

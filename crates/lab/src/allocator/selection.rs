@@ -91,6 +91,9 @@ fn split_options(text: &str) -> (&str, Vec<(&str, &str)>) {
 
 fn without_options(text: &str) -> Result<Allocator> {
     if let Some((name, path)) = text.split_once('=') {
+        if name.is_empty() || path.is_empty() {
+            bail!("'{text}' has an empty name or path; write --allocator NAME=PATH.so");
+        }
         let path = Path::new(path);
         preloading::check_allocator_library(path)?;
         return Ok(Allocator::in_library(name, path.to_path_buf()));
@@ -164,5 +167,8 @@ mod tests {
     #[test]
     fn a_library_must_be_an_allocator() {
         assert!(error(&["x=/etc/passwd"]).contains("not a shared object"));
+        for text in ["=", "x=", "=/a.so"] {
+            assert!(error(&[text]).starts_with(&format!("'{text}' has an empty name or path")));
+        }
     }
 }

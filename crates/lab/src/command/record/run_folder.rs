@@ -65,7 +65,11 @@ impl RunFolder {
             match fs::create_dir(&path) {
                 Ok(()) => return Ok(Self { path, output: output.to_owned(), earlier }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error).with_context(|| format!("{} cannot be made", path.display())),
+                Err(error) => {
+                    return Err(error).with_context(|| {
+                        format!("{} cannot be made; check its folder, or choose another: -o FILE", path.display())
+                    });
+                }
             }
         }
         bail!("too many recordings into {} were not finished", output.display())
