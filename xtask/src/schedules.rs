@@ -43,6 +43,15 @@ const FAULTS: &[Fault] = &[
             "head.set(batch.link(ptr::null_mut(), self.key()));",
         )],
     },
+    Fault {
+        what: "a thread takes blocks out of a span of all threads without the lock of its class",
+        test: "threads_that_free_each_others_blocks_lose_none",
+        changes: &[(
+            "crates/freestone/src/central.rs",
+            "let lists = self.classes[class].lock();\n        loop {",
+            "let lists = unsafe { &*core::ptr::from_ref(&*self.classes[class].lock()) };\n        loop {",
+        )],
+    },
     // A heap without a gate once became one with a gate after the fork took the gates; now a record is of one kind for good. To have the fault
     // back, the fork must not take the registry's lock, which keeps new records out of it, and the lock must not check its state at release.
     Fault {

@@ -12,7 +12,9 @@ use crate::config::key;
 use crate::page::runs::Extent;
 use crate::span::{Kind, PageIndex};
 use crate::testing::{World, span_at};
+use crate::thread::capacity::FEW_THREADS;
 use crate::thread::explicit::ExplicitHeap;
+use crate::thread::heap::ThreadHeap;
 use crate::thread::life::succession::Which;
 use freestone_base::lock::{Forker, Lock};
 use freestone_os::Futex;
@@ -84,6 +86,8 @@ pub(super) struct Stage {
     pub(super) n_steps: usize,
     /// Sizes that threads request.
     pub(super) sizes: Vec<usize>,
+    /// Heaps of threads that wait all the time: with them there are many threads.
+    waiting: Vec<*const ThreadHeap<Fake>>,
     owned: Mutex<Owned>,
     /// Queues threads that fork, as the lock of `api::pressure` does.
     forks: Lock<(), Futex, 5>,
@@ -128,12 +132,16 @@ impl Stage {
             (0..1 + random.below(4)).map(|_| all[random.below(all.len())]).collect()
         };
         sizes.dedup();
+        let n_steps = 10 + random.below(60);
+        let n_waiting = if seams == Seams::Limits { 0 } else { [0, FEW_THREADS][random.below(2)] };
+        let waiting = (0..n_waiting).map(|_| core::ptr::from_ref(world.heap().heap())).collect();
         Self {
             world,
             seams,
             n_threads,
-            n_steps: 10 + random.below(60),
+            n_steps,
             sizes,
+            waiting,
             owned: Mutex::default(),
             forks: Lock::new(()),
             here: Cell::new(n_threads),
@@ -224,6 +232,13 @@ impl Stage {
         }
         // SAFETY: the heap is this thread's, and used no more.
         unsafe { world.threads.end(own) };
+        // In a child they are orphaned.
+        for heap in self.waiting.iter().filter(|_| !self.is_child()) {
+            // SAFETY: records are never unmapped while the world lives.
+            let heap = unsafe { &**heap };
+            // SAFETY: no thread has used the heap, and none will.
+            unsafe { world.threads.end(heap.as_own(None)) };
+        }
         world.threads.end_spare(&world.shared, Which::All);
         if self.is_child() {
             return;
