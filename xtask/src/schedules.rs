@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A fault that the heap once had, and the changes that reintroduce it.
+/// A fault, which the heap once had unless a comment says otherwise, and the changes that bring it in.
 struct Fault {
     what: &'static str,
     /// The test that has to find it.
@@ -43,6 +43,7 @@ const FAULTS: &[Fault] = &[
             "head.set(batch.link(ptr::null_mut(), self.key()));",
         )],
     },
+    // The heap never had it: it shows that the model has worlds in which spans belong to all threads.
     Fault {
         what: "a thread takes blocks out of a span of all threads without the lock of its class",
         test: "threads_that_free_each_others_blocks_lose_none",

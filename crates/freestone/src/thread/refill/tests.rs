@@ -7,6 +7,7 @@ use crate::thread::heap::own::Own;
 use crate::thread::upkeep;
 use freestone_base::units::PAGE_BYTES;
 use freestone_os::fake::Fake;
+use freestone_testkit::ops::SplitMix;
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
@@ -170,18 +171,14 @@ fn one_of_many_threads_borrows_room_for_what_it_replaces_and_gives_it_back() {
     let world = World::new(4096);
     let heap = world.heap();
     world.shared.usage.set_n_heaps(1000, 0);
-    let (mut random, n) = (1_u32, if cfg!(miri) { 200 } else { 4000 });
-    let mut draw = |below: u32| {
-        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (random >> 8) % below
-    };
+    let (mut random, n) = (SplitMix(1), if cfg!(miri) { 200 } else { 4000 });
     let left_out = || (0..N_CLASSES).map(|class| world.shared.usage.left_out(class)).sum::<i64>();
     let mut slots: Vec<_> = (0..20).map(|_| heap.allocate(1024, 1).start).collect();
     let (mut before, mut n_changes) = (0, 0);
     for replacement in 0..2 * n {
-        let slot = draw(20) as usize;
+        let slot = random.below(20);
         free(heap, slots[slot]);
-        slots[slot] = heap.allocate(1024 + draw(7000) as usize, 1).start;
+        slots[slot] = heap.allocate(1024 + random.below(7000), 1).start;
         n_changes += u32::from(replacement >= n && left_out() != before);
         before = left_out();
     }
