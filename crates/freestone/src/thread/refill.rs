@@ -15,13 +15,12 @@
 use crate::misuse::Misuse;
 use crate::page::Prefers;
 use crate::size_class::{block_bytes, span_pages};
-use crate::thread::capacity::{self, FEW_THREADS};
 use crate::thread::free_block::FreeBatch;
 use crate::thread::heap::own::Own;
 use crate::thread::orphaned::Effort;
 use crate::thread::span_owner::take_unowned;
 use crate::thread::spans::OwnedSpans;
-use crate::thread::{drain, flush, orphaned, profiling, route, sampling, upkeep};
+use crate::thread::{capacity, drain, flush, orphaned, profiling, route, sampling, upkeep};
 use core::{mem, ptr};
 use freestone_os::Os;
 
@@ -51,18 +50,17 @@ pub(crate) fn refill<O: Os>(own: Own<'_, O>, class: usize) -> (*mut u8, bool) {
 /// How many blocks an empty bin may hold. One that was flushed since it was last empty gets room for what was flushed: its capacity rises by that, and what
 /// its share lacks it borrows.
 fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
-    let bins = own.bins();
-    let (flushed, now) = (bins.restart_flushed(class), flush::bin_capacity(own, class));
-    if flushed == 0 {
+    let (bins, flushed) = (own.bins(), own.bins().restart_flushed(class));
+    let mut capacity = flush::own_capacity(own, class);
+    if flushed > 0 {
+        capacity = capacity::learned(capacity, flushed, own.shared().settings().bin_max(block_bytes(class)));
+        bins.set_capacity(class, capacity);
+    }
+    let now = flush::bin_capacity(own, class);
+    let lacks = capacity::learned(now, flushed, capacity) - now;
+    if lacks == 0 {
         return now;
     }
-    let most = own.shared().settings().bin_max(block_bytes(class));
-    let capacity = capacity::learned(flush::own_capacity(own, class), flushed, most);
-    bins.set_capacity(class, capacity);
-    if own.n_sharing() <= FEW_THREADS {
-        return capacity;
-    }
-    let lacks = capacity::learned(now, flushed, capacity).saturating_sub(now);
     let lent = own.shared().usage.room().lend(class, bins.borrowed(class), lacks);
     bins.set_borrowed(class, bins.borrowed(class) + lent);
     now + lent

@@ -75,6 +75,18 @@ fn the_refill_of_a_bin_raises_its_capacity_by_what_was_flushed() {
 }
 
 #[test]
+fn a_bin_whose_share_has_room_for_what_was_flushed_borrows_none() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    world.shared.usage.set_n_heaps(17, 0);
+    let first = flush::bin_capacity(heap, class_of(64));
+    burst(heap, 2 * first as usize);
+    let _block = heap.allocate(64, 1);
+    assert!(flush::bin_capacity(heap, class_of(64)) > first);
+    assert_eq!(heap.bins().borrowed(class_of(64)), 0);
+}
+
+#[test]
 fn refills_from_spans_cancel_the_end_of_a_burst() {
     let world = World::new(4096);
     let heap = world.heap();
