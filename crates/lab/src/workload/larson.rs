@@ -89,7 +89,7 @@ fn run<H: Heap + Clone + Send + 'static>(params: &Params, meter: &mut Meter, hea
     }
     let checksum = inheritances.iter().map(|inheritance| inheritance.checksum).fold(0, u64::wrapping_add);
     for (index, slot) in inheritances.into_iter().flat_map(|inheritance| inheritance.table.into_iter().enumerate()) {
-        release(&heap, slot, index);
+        heap.empty(slot, index as u64);
     }
     Outcome::new(left * threads as u64, checksum)
 }
@@ -134,18 +134,9 @@ fn own<H: Heap + Clone + Send + 'static>(heap: H, plan: Plan, mut inheritance: I
 #[inline]
 fn replace<H: Heap>(heap: &H, plan: &Plan, table: &mut [Slot], random: &mut Random) -> u64 {
     let index = random.below(table.len());
-    let sum = release(heap, table[index].take(), index);
+    let sum = heap.empty(table[index].take(), index as u64);
     table[index] = Some(fresh(heap, plan, index, random));
     sum
-}
-
-#[inline]
-fn release<H: Heap>(heap: &H, slot: Slot, index: usize) -> u64 {
-    slot.map_or(0, |block| {
-        let sum = heap.verify(&block, index as u64);
-        heap.release(block);
-        sum
-    })
 }
 
 #[inline]

@@ -24,6 +24,16 @@ pub(crate) trait Heap {
     /// Frees a block.
     fn release(&self, block: Block);
 
+    /// Verifies and releases the block that was in a slot, if there was one. Returns a value to add to the checksum.
+    #[inline]
+    fn empty(&self, slot: Option<Block>, tag: u64) -> u64 {
+        slot.map_or(0, |block| {
+            let sum = self.verify(&block, tag);
+            self.release(block);
+            sum
+        })
+    }
+
     /// Reads a stamp back and ends the process if it is not `tag`. Returns a value to add to the checksum.
     #[inline]
     fn verify(&self, block: &Block, tag: u64) -> u64 {

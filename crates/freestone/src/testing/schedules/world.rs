@@ -232,16 +232,15 @@ impl Stage {
         }
         // SAFETY: the heap is this thread's, and used no more.
         unsafe { world.threads.end(own) };
-        // In a child they are orphaned.
-        for heap in self.waiting.iter().filter(|_| !self.is_child()) {
-            // SAFETY: records are never unmapped while the world lives.
-            let heap = unsafe { &**heap };
-            // SAFETY: no thread has used the heap, and none will.
-            unsafe { world.threads.end(heap.as_own(None)) };
-        }
         world.threads.end_spare(&world.shared, Which::All);
         if self.is_child() {
             return;
+        }
+        for &heap in &self.waiting {
+            // SAFETY: records are never unmapped while the world lives.
+            let heap = unsafe { &*heap };
+            // SAFETY: no thread has used the heap, and none will.
+            unsafe { world.threads.end(heap.as_own(None)) };
         }
         self.check("at the end");
         // What is in lists of freed runs is nobody's.
