@@ -305,13 +305,18 @@ static void *burst_of_many_sizes(void *seed) {
     return NULL;
 }
 
-/* Starts threads with small stacks, each with its number. */
-static void start(pthread_t *threads, int n, void *(*run)(void *)) {
+/* Starts threads with small stacks, each with its number, and waits until all are at `burst_over`. Returns what was resident before, in KiB. */
+static long start(pthread_t *threads, int n, void *(*run)(void *)) {
+    pthread_barrier_init(&burst_over, NULL, n + 1);
+    pthread_barrier_init(&leave, NULL, n + 1);
+    long before = resident_kib();
     pthread_attr_t small_stack;
     EXPECT(pthread_attr_init(&small_stack) == 0 && pthread_attr_setstacksize(&small_stack, 256 << 10) == 0);
     for (intptr_t i = 0; i < n; i++) {
         EXPECT(pthread_create(&threads[i], &small_stack, run, (void *)i) == 0);
     }
+    pthread_barrier_wait(&burst_over);
+    return before;
 }
 
 static void join(const pthread_t *threads, int n) {
@@ -325,11 +330,7 @@ static void join(const pthread_t *threads, int n) {
 static void sleepers(int keep) {
     keeps_one = keep;
     pthread_t threads[N_SLEEPERS];
-    pthread_barrier_init(&burst_over, NULL, N_SLEEPERS + 1);
-    pthread_barrier_init(&leave, NULL, N_SLEEPERS + 1);
-    long before = resident_kib();
-    start(threads, N_SLEEPERS, burst_of_many_sizes);
-    pthread_barrier_wait(&burst_over);
+    long before = start(threads, N_SLEEPERS, burst_of_many_sizes);
     freestone_purge();
     long stays = resident_kib() - before;
     if (stays > 64 * N_SLEEPERS) {
@@ -536,9 +537,7 @@ static void *burst_and_end(void *unused) {
 /* Threads end together, and none is left but one that makes no calls: no more stays dirty than may. */
 static void ended(void) {
     pthread_t threads[N_ENDING];
-    pthread_barrier_init(&burst_over, NULL, N_ENDING + 1);
     start(threads, N_ENDING, burst_and_end);
-    pthread_barrier_wait(&burst_over);
     join(threads, N_ENDING);
     freestone_stats_t stats = {.size = sizeof stats};
     EXPECT(freestone_stats(&stats) == 0);
@@ -575,11 +574,7 @@ static void *replace_few(void *number) {
 /* Many threads that hold little each share what is free: resident is not for each thread what it had of each size at its most. */
 static void few_each(void) {
     pthread_t threads[N_REPLACING];
-    pthread_barrier_init(&burst_over, NULL, N_REPLACING + 1);
-    pthread_barrier_init(&leave, NULL, N_REPLACING + 1);
-    long before = resident_kib();
-    start(threads, N_REPLACING, replace_few);
-    pthread_barrier_wait(&burst_over);
+    long before = start(threads, N_REPLACING, replace_few);
     long holds = resident_kib() - before, least = N_REPLACING * N_HELD * LONGEST / 2 / 1024;
     if (holds > 7 * least / 2) {
         fprintf(stderr, "%ld KiB resident for %ld KiB\n", holds, least);
