@@ -56,6 +56,11 @@ fn the_background_thread_starts_where_the_c_library_takes_much_of_each_stack() {
 }
 
 #[test]
+fn a_timer_of_the_c_library_may_start_the_background_thread() {
+    run(&WAYS, "timer");
+}
+
+#[test]
 fn the_background_thread_is_scheduled_like_the_first_thread_whichever_thread_starts_it() {
     run(&[Way::Preload], "scheduling");
 }

@@ -22,6 +22,7 @@
 
 pub use crate::access_fault::{Fault, Hook, Outcome};
 use crate::process;
+use crate::signal_mask::{self, change_blocked, set_of};
 use crate::stack::Registers;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -165,13 +166,8 @@ unsafe fn pass_on(which: usize, signal: c_int, info: *mut libc::siginfo_t, conte
         unsafe { libc::sigaction(signal, &default, ptr::null_mut()) };
         return false;
     }
-    // SAFETY: a `sigset_t` is an array of integers; zeros are an empty set.
-    let [mut this, mut before] = unsafe { mem::zeroed::<[libc::sigset_t; 2]>() };
-    // SAFETY: the set is a valid one.
-    unsafe { libc::sigaddset(&mut this, signal) };
     let how = if previous.sa_flags & libc::SA_NODEFER == 0 { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
-    // SAFETY: the call reads one set and writes to the other.
-    unsafe { libc::pthread_sigmask(how, &this, &mut before) };
+    let before = change_blocked(how, set_of(signal));
     // SAFETY: the call reads the set.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &previous.sa_mask, ptr::null_mut()) };
     if previous.sa_flags & libc::SA_SIGINFO == 0 {
@@ -185,7 +181,6 @@ unsafe fn pass_on(which: usize, signal: c_int, info: *mut libc::siginfo_t, conte
         let handler = unsafe { mem::transmute::<usize, Informed>(previous.sa_sigaction) };
         handler(signal, info, context);
     }
-    // SAFETY: the call reads the set.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut()) };
+    signal_mask::set_back(before);
     true
 }

@@ -10,6 +10,7 @@
 //! # Safety
 //! A mapping is new, and its only user is the caller, who returns it once.
 
+use crate::signal_mask::{self, SignalSet, change_blocked, set_of};
 use crate::{Errno, kernel, process};
 use core::ffi::CStr;
 use core::ops::Range;
@@ -181,23 +182,6 @@ pub(crate) fn without_signals<R>(write: impl FnOnce() -> Result<R, Errno>) -> Re
     written
 }
 
-/// A set of signals as the kernel has it: a bit for each of 64, the lowest for signal 1.
-type SignalSet = u64;
-
-const fn set_of(signal: libc::c_int) -> SignalSet {
-    1 << (signal - 1)
-}
-
-/// Changes the set that the thread blocks, as `how` says. Returns the one before.
-#[inline(never)]
-fn change_blocked(how: libc::c_int, set: SignalSet) -> SignalSet {
-    let mut before = 0;
-    let (number, bytes) = (libc::SYS_rt_sigprocmask, size_of::<SignalSet>());
-    // SAFETY: the call reads one local and writes the other, which have the size that it is told.
-    unsafe { libc::syscall(number, how, &raw const set, &raw mut before, bytes) };
-    before
-}
-
 /// Lets the thread block what it blocked `before`, and takes back the signal first that was `sent`, if any, and is not among that.
 #[inline(never)]
 fn unblock(before: SignalSet, sent: SignalSet) {
@@ -209,7 +193,7 @@ fn unblock(before: SignalSet, sent: SignalSet) {
         unsafe { libc::syscall(number, &raw const sent, information, &raw const now, size_of::<SignalSet>()) };
         process::set_errno(errno);
     }
-    change_blocked(libc::SIG_SETMASK, before);
+    signal_mask::set_back(before);
 }
 
 /// The process's working directory, in `buffer`; empty if it is not known, or is longer.

@@ -6,9 +6,11 @@
 //! while it calls back.
 
 use crate::Errno;
+#[cfg(door = "linux")]
+use crate::signal_mask;
 use crate::start_function::Main;
 use core::ffi::{c_int, c_void};
-use core::mem::{self, MaybeUninit};
+use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use freestone_base::sync::{AtomicUsize, Ordering};
 
@@ -20,9 +22,9 @@ pub(crate) type Handle = libc::pthread_t;
 /// # Errors
 /// The C library's reason why it cannot.
 pub(crate) fn start(handle: &mut MaybeUninit<Handle>, main: Main, stack_bytes: usize) -> Result<(), Errno> {
-    let before = set_signal_mask(&every_signal());
+    let before = signal_mask::block_all();
     let error = start_as_this(handle, main, stack_bytes);
-    set_signal_mask(&before);
+    signal_mask::set_back(before);
     if error == 0 { Ok(()) } else { Err(Errno(error)) }
 }
 
@@ -128,22 +130,32 @@ mod thread_locals {
     pub fn count() {}
 }
 
-/// The set of all signals.
-fn every_signal() -> libc::sigset_t {
-    // SAFETY: a `sigset_t` is an array of integers; zeros are an empty set.
-    let mut all = unsafe { mem::zeroed() };
-    // SAFETY: the call writes to the set, which has room.
-    unsafe { libc::sigfillset(&mut all) };
-    all
-}
+/// Which signals the calling thread blocks, by the C library's function.
+#[cfg(not(door = "linux"))]
+mod signal_mask {
+    use core::mem;
 
-/// Sets which signals the calling thread blocks. Returns those that it blocked before.
-fn set_signal_mask(signals: &libc::sigset_t) -> libc::sigset_t {
-    // SAFETY: a `sigset_t` is an array of integers; zeros are an empty set.
-    let mut before = unsafe { mem::zeroed() };
-    // SAFETY: the call reads one set and writes to the other, which has room.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, signals, &mut before) };
-    before
+    /// Blocks every signal. Returns those that the thread blocked before.
+    pub(super) fn block_all() -> libc::sigset_t {
+        // SAFETY: a `sigset_t` is an array of integers; zeros are an empty set.
+        let mut all = unsafe { mem::zeroed() };
+        // SAFETY: the call writes to the set, which has room.
+        unsafe { libc::sigfillset(&mut all) };
+        set(&all)
+    }
+
+    /// Lets the thread block what it blocked `before`.
+    pub(super) fn set_back(before: libc::sigset_t) {
+        set(&before);
+    }
+
+    fn set(signals: &libc::sigset_t) -> libc::sigset_t {
+        // SAFETY: a `sigset_t` is an array of integers; zeros are an empty set.
+        let mut before = unsafe { mem::zeroed() };
+        // SAFETY: the call reads one set and writes to the other, which has room.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, signals, &mut before) };
+        before
+    }
 }
 
 /// Whether the calling thread can be cancelled.

@@ -10,9 +10,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 
 static void *volatile sink;
 
@@ -452,6 +454,30 @@ static void interrupted_everywhere(int in_thread) {
 }
 #endif
 
+/* How often the timer has expired. */
+static atomic_int expirations;
+
+static void expires(union sigval unused) {
+    (void)unused;
+    sink = malloc(100);
+    free(sink);
+    expirations++;
+}
+
+/* A timer that calls a function in a thread: the C library has a thread for that, which blocks a signal of the library's own and waits for it. It is the first
+   that starts threads, and allocates for each, so it starts the background thread. */
+static void timer_of_the_library(void) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = expires};
+    struct itimerspec often = {{0, 10000000}, {0, 10000000}};
+    timer_t timer;
+    sink = malloc(100);
+    EXPECT(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    EXPECT(timer_settime(timer, 0, &often, NULL) == 0);
+    while (expirations < 10) {
+        usleep(1000);
+    }
+}
+
 /* Before the program's first `malloc`: `fork` and `waitpid` do not allocate, nor does `alarm`. */
 int main(int argc, char **argv) {
     EXPECT(argc > 1);
@@ -473,6 +499,8 @@ int main(int argc, char **argv) {
         beside_the_loader();
     } else if (!strcmp(part, "scheduling")) {
         scheduling();
+    } else if (!strcmp(part, "timer")) {
+        timer_of_the_library();
     } else if (!strcmp(part, "raw_child")) {
         raw_child();
     } else if (!strcmp(part, "interrupted")) {
