@@ -42,6 +42,12 @@ pub(crate) const RANK: u8 = 20;
 /// After so many bytes the lock of a class is released, for others to take: giving them back takes a few milliseconds.
 const RELEASED_AT_ONCE: i64 = 16 << 20;
 
+/// So many frees that emptied OS pages, or more, and all of a class go back together: a call for each would be most of what such a free costs.
+const EMPTIED_AT_ONCE: u32 = 16;
+
+/// One more for each so many spans that are looked through for that.
+const SPANS_PER_EMPTIED: u32 = 8;
+
 /// Rank of the lock of orphaned heaps.
 pub(crate) const ORPHAN_RANK: u8 = 18;
 
@@ -60,8 +66,8 @@ struct ClassLists {
     available: SpanList,
     full: SpanList,
     orphaned: Chain,
-    /// Since all spans that are mostly free gave their OS pages back, one of these may have been emptied.
-    may_be_emptied: bool,
+    /// Frees since all spans that are mostly free gave their OS pages back, but those that are known to have emptied none.
+    n_emptied: u32,
     /// Since all spans gave theirs back, blocks were freed.
     has_freed: bool,
 }
@@ -73,6 +79,8 @@ unsafe impl Send for ClassLists {}
 pub(crate) struct CentralLists {
     classes: PerClass<Lock<ClassLists, Futex, RANK>>,
     n_available: PerClass<AtomicU32>,
+    /// When a thread last had OS pages of all classes go back; 0: never.
+    swept_ms: AtomicU32,
     /// There are orphaned heaps: there may be orphaned blocks.
     has_orphaned: AtomicBool,
     /// The orphaned heap to look at next. Its lock is held while blocks are out of inboxes and chains: a fork would lose them.
@@ -101,12 +109,13 @@ impl CentralLists {
                         available: SpanList::new(),
                         full: SpanList::new(),
                         orphaned: Chain::EMPTY,
-                        may_be_emptied: false,
+                        n_emptied: 0,
                         has_freed: false,
                     })
                 }; N_CLASSES],
             ),
             n_available: PerClass::new([const { AtomicU32::new(0) }; N_CLASSES]),
+            swept_ms: AtomicU32::new(0),
             has_orphaned: AtomicBool::new(false),
             orphan: Lock::new(Orphan(ptr::null_mut())),
         }
@@ -120,7 +129,8 @@ impl CentralLists {
         }
         let class = span.class.get();
         let mut lists = self.classes[class as usize].lock();
-        (lists.may_be_emptied, lists.has_freed) = (true, true);
+        lists.has_freed = true;
+        lists.n_emptied = lists.n_emptied.saturating_add(1);
         usage.count_left_out(class as usize, i64::from(span.n_out.get()));
         span.owner.store(ptr::null_mut(), Ordering::Relaxed);
         span.set_entries(Entry::small(Generation::ABANDONED, class));
@@ -215,13 +225,13 @@ impl CentralLists {
         if !is_empty {
             let is_over = usage.exceeds_bound_in_spans(&pages.settings, false);
             let is_emptied = !is_over || os_pages::has_emptied_a_page(&span, index, pages.os().os_page_bytes());
-            if is_over && is_emptied && pages.beyond_what_was_in_vain(usage) > 0 {
-                let mut stretches = EmptyStretches::new();
-                usage.add_free_in_spans(-i64::from(release_os_pages(pages, &span, &mut stretches)) * block_bytes);
-                // Under the lock: afterwards another thread may carve them.
-                pages.purge_inside(&mut stretches);
-            } else {
-                lists.may_be_emptied |= is_emptied;
+            lists.n_emptied = lists.n_emptied.saturating_add(u32::from(is_emptied));
+            let enough = EMPTIED_AT_ONCE.max(self.n_available[class].load(Ordering::Relaxed) / SPANS_PER_EMPTIED);
+            if is_over && is_emptied && lists.n_emptied >= enough {
+                let excess = pages.beyond_what_was_in_vain(usage);
+                if excess > 0 {
+                    self.release_listed(pages, usage, &mut lists, (class, excess, false));
+                }
             }
         }
         drop(lists);
@@ -255,6 +265,16 @@ impl CentralLists {
         self.n_available[class].fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Whether no thread has begun within a decay time to have OS pages of all classes go back; the calling one begins now.
+    pub(crate) fn begin_sweep(&self, now_ms: u32, decay_ms: u32) -> bool {
+        let last_ms = self.swept_ms.load(Ordering::Relaxed);
+        let begins = last_ms == 0 || now_ms.wrapping_sub(last_ms) >= decay_ms;
+        if begins {
+            self.swept_ms.store(now_ms.max(1), Ordering::Relaxed);
+        }
+        begins
+    }
+
     /// Gives back OS pages in which no block is out: about so many bytes, of spans that are mostly free, but no more than [`RELEASED_AT_ONCE`]; or all.
     #[cold]
     pub(crate) fn release_os_pages<O: Os>(&self, pages: &PageHeap<O>, usage: &Usage, bytes: Option<i64>) {
@@ -286,9 +306,20 @@ impl CentralLists {
         (most, of_all): (i64, bool),
     ) -> i64 {
         let mut lists = self.classes[class].lock();
-        if !(if of_all { lists.has_freed } else { lists.may_be_emptied }) {
+        if !(if of_all { lists.has_freed } else { lists.n_emptied > 0 }) {
             return 0;
         }
+        self.release_listed(pages, usage, &mut lists, (class, most, of_all))
+    }
+
+    /// As [`CentralLists::release_some`], under the lock of the class.
+    fn release_listed<O: Os>(
+        &self,
+        pages: &PageHeap<O>,
+        usage: &Usage,
+        lists: &mut ClassLists,
+        (class, most, of_all): (usize, i64, bool),
+    ) -> i64 {
         let mut stretches = EmptyStretches::new();
         let mut released = 0;
         for (page, span) in lists.available.iter(pages.layout()) {
@@ -304,10 +335,9 @@ impl CentralLists {
         usage.add_free_in_spans(-released);
         pages.purge_inside(&mut stretches);
         if released < most || stretches.were_kept() {
-            lists.may_be_emptied = false;
+            lists.n_emptied = 0;
             lists.has_freed &= !of_all;
         }
-        drop(lists);
         if stretches.were_kept() { 0 } else { released }
     }
 

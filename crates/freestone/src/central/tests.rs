@@ -184,21 +184,41 @@ fn a_block_of_a_span_that_has_an_owner_is_not_touched() {
     assert_eq!((n_out(), world.shared.usage.left_out(span.class)), (before, 0));
 }
 
+/// Too few for a call of their own wait until all classes are looked through.
 #[test]
-fn os_pages_of_an_abandoned_span_go_back_once_too_much_is_free_in_spans() {
+fn os_pages_of_abandoned_spans_go_back_together_once_too_much_is_free_in_spans() {
     for (dirty_max, is_purged) in [("0", true), ("1g", false)] {
         let world = World::new(OS_PAGE_BYTES);
         world.set(key::DIRTY_MAX, dirty_max);
-        let span = span_with(&world, class_of(1024), usize::MAX);
-        abandon(&world, &span);
-        let before = world.shared.pages.stats().purged_bytes;
+        let class = class_of(1024);
+        let spans = [span_with(&world, class, usize::MAX), span_with(&world, class, usize::MAX)];
+        spans.iter().for_each(|span| abandon(&world, span));
+        let purged_pages = || world.shared.pages.stats().purged_bytes / OS_PAGE_BYTES as u64;
+        let mut before = purged_pages();
         // All blocks but the first, which keeps the span where it is.
-        for &block in &span.blocks[1..] {
-            assert_eq!(free(&world, &span, block), FreeOutcome::Freed);
+        for &block in spans.iter().flat_map(|span| &span.blocks[1..]) {
+            let span =
+                if block.addr() >= spans[0].blocks[0].addr() && spans[0].blocks.contains(&block) { 0 } else { 1 };
+            assert_eq!(free(&world, &spans[span], block), FreeOutcome::Freed);
+            let together = purged_pages() - before;
+            assert!(together == 0 || (is_purged && together >= u64::from(EMPTIED_AT_ONCE) / 2), "{together}");
+            before += together;
         }
-        assert_eq!(world.shared.pages.stats().purged_bytes > before, is_purged, "dirty_max={dirty_max}");
+        assert_eq!(before > 0, is_purged, "dirty_max={dirty_max}");
+        world.shared.release_in_spans();
+        let of_all = spans.iter().map(|span| span.blocks.len() * 1024 / OS_PAGE_BYTES - 1).sum::<usize>();
+        assert_eq!(purged_pages(), if is_purged { of_all as u64 } else { 0 }, "dirty_max={dirty_max}");
         assert_eq!(world.check(), Ok(()));
     }
+}
+
+/// Each of a thousand threads that end would look through the same spans.
+#[test]
+fn one_thread_in_a_decay_time_has_os_pages_of_all_classes_go_back() {
+    let lists = CentralLists::new();
+    let begins = [0, 5, 100, 101, 150, 201].map(|now_ms| lists.begin_sweep(now_ms, 100));
+    assert_eq!(begins, [true, false, false, true, false, true]);
+    assert!(lists.begin_sweep(u32::MAX, 100) && !lists.begin_sweep(50, 100) && lists.begin_sweep(99, 100));
 }
 
 /// Keeps blocks as orphaned ones, `n` at a time.

@@ -58,11 +58,15 @@ impl<O: Os + 'static> Own<'_, O> {
             flush::free_into(self, slot, block);
             return true;
         }
-        let Some(block) = entry.class().map(of_class) else { return false };
+        let abandoned = entry.class_if_owned(Generation::ABANDONED.tag());
+        let Some(block) = abandoned.or_else(|| entry.class()).map(of_class) else { return false };
         if block.is_marked() || self.shared().secret.is_drawn() {
             return false;
         }
-        free_small(self, block, entry);
+        match abandoned {
+            Some(_) => flush::push(self, block),
+            None => free_small(self, block, entry),
+        }
         true
     }
 }

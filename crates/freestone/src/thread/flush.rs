@@ -55,8 +55,9 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     let course = course(own, class, len);
     own.publish_if_much(class, bins.live_beside(class, in_bin));
     let was_awaited = burst.was_awaited(class, course);
-    if was_awaited || len >= allowed {
-        let keep = if was_awaited { 0 } else { capacity::kept(capacity, flushed, allowed) };
+    let sends_all = was_awaited || own.renews_blocks(class, allowed);
+    if sends_all || len >= allowed {
+        let keep = if sends_all { 0 } else { capacity::kept(capacity, flushed, allowed) };
         bins.count_flushed(class, u32::try_from(len - keep).unwrap_or(u32::MAX));
         burst.count_flushed((len - keep) * block_bytes(class) as i64);
         flush(own, class, keep);
@@ -76,7 +77,7 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
 /// spans are shared, those are live that the thread allocated and has not freed.
 #[inline(always)]
 fn course<O: Os>(own: Own<'_, O>, class: usize, len: i64) -> Course {
-    let live = if own.shares_spans(class) { own.bins().live(class) } else { own.spans().of(class).n_out() - len };
+    let live = if own.shares_spans() { own.bins().live(class) } else { own.spans().of(class).n_out() - len };
     Course { live, flushed: own.bins().flushed(class) }
 }
 
@@ -146,12 +147,14 @@ pub(crate) fn free_suspect<O: Os>(own: Own<'_, O>, block: FreeBlock) {
 
 /// Empties a bin, and gives back what room it has borrowed.
 pub(crate) fn empty<O: Os>(own: Own<'_, O>, class: usize) {
+    flush(own, class, 0);
     let borrowed = own.bins().borrowed(class);
     if borrowed > 0 {
         own.shared().usage.room().take_back(class, borrowed);
         own.bins().set_borrowed(class, 0);
+        // It was granted what it had borrowed: the next free grants it what it may have now.
+        profiling::grant(own, class, 0);
     }
-    flush(own, class, 0);
 }
 
 /// Sends all but the first `keep` blocks of a bin to their spans and owners.

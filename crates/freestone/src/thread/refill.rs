@@ -7,7 +7,8 @@
 //! 4. an abandoned span of the class, or orphaned blocks; not for an explicit heap, whose deletion frees all its blocks;
 //! 5. a new span.
 //!
-//! Where spans are shared ([`Own::shares_spans`]), 4 is blocks of a span without an owner, which stays without one, and a span is left to all threads once a batch was taken.
+//! Where there are many threads ([`Own::shares_spans`]), 4 is blocks of a span without an owner, which stays without one, and a span is left to all threads once a batch was
+//! taken, if the blocks are long or the thread holds little ([`Own::leaves_spans`]).
 //!
 //! A batch is half the bin's capacity: its number is known before the bitmap is walked, and it is linked in one pass. When memory runs out, refilling
 //! returns null and leaves the bins as they were.
@@ -23,6 +24,10 @@ use crate::thread::spans::OwnedSpans;
 use crate::thread::{capacity, drain, flush, orphaned, profiling, route, sampling, upkeep};
 use core::{mem, ptr};
 use freestone_os::Os;
+
+/// Bytes of blocks that a batch out of a span of all threads may always have: several lines of a processor's cache, which threads that write to blocks in turn would
+/// take from each other.
+const FEW_BYTES: u32 = 256;
 
 /// In a process of at most this many heaps, spans that are probably little used get clean memory.
 const FEW_HEAPS: u32 = 4;
@@ -68,32 +73,36 @@ fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
 
 /// Brings a batch of blocks into a bin, if there is memory for one. Returns its first block if that reads as zero but for link and mark; else null.
 fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
-    let capacity = learn_capacity(own, class);
-    let Some(batch) = take_batch(own, class, batch_len(own, class, capacity)) else { return ptr::null_mut() };
+    let (capacity, leaves) = (learn_capacity(own, class), own.leaves_spans(class));
+    let borrowed = own.bins().borrowed(class);
+    let most = if leaves { few(own, class) } else { u32::MAX };
+    let n = (capacity / 2).min(most).max(1);
+    let Some(batch) = take_batch(own, class, n, leaves) else { return ptr::null_mut() };
     let (zero, n) = (batch.first_if_zero(), batch.len());
     own.burst().begin(i64::from(n) * block_bytes(class) as i64);
-    // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch.
+    // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch. It may also take back what was borrowed.
     own.bins().put_batch(batch);
     sampling::count_batch(own, class, n);
+    let capacity = capacity.saturating_sub(borrowed - own.bins().borrowed(class));
     let lacks = i64::from(capacity) - own.bins().len(class);
     profiling::grant(own, class, lacks.max(i64::from(capacity / 2)));
     sampling::settle(own, class);
     zero
 }
 
-/// How many blocks to bring into a bin of a capacity. Of a class whose spans all threads share, most have a few: half as many as the thread holds, so that what it
-/// does not use stays with the others.
-fn batch_len<O: Os>(own: Own<'_, O>, class: usize, capacity: u32) -> u32 {
-    let most = if own.shares_spans(class) { (own.bins().live_beside(class, 0).max(0) / 2) as u32 } else { u32::MAX };
-    (capacity / 2).min(most).max(1)
+/// How many blocks of a span of all threads to bring into a bin at most: half as many as the thread holds, so that what it does not use stays with the others, but
+/// [`FEW_BYTES`].
+fn few<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
+    let half = (own.bins().live_beside(class, 0).max(0) / 2) as u32;
+    half.max(FEW_BYTES / block_bytes(class) as u32)
 }
 
-/// Up to `n` blocks of a class, from the first source that has any.
-fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch> {
+/// Up to `n` blocks of a class, from the first source that has any. `leaves`: the span is left to all threads afterwards, if it is the heap's.
+fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32, leaves: bool) -> Option<FreeBatch> {
     loop {
         if let Some((batch, n_reused)) = own.spans().of(class).take(&own.shared().pages, n, own.bins().key()) {
             own.accounts().add_free(class, -i64::from(n_reused));
-            if own.shares_spans(class) {
+            if leaves {
                 own.spans().leave_one(own.shared(), class);
             }
             return Some(batch);
@@ -112,9 +121,10 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Option<FreeBatch>
 #[inline(never)]
 fn find_span<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Result<(), Option<FreeBatch>> {
     own.publish_taken(class, own.bins().live_beside(class, 0));
-    let is_shared = own.shares_spans(class);
-    if !own.spans().of(class).use_fullest_partial(own.layout()) && (is_shared || !adopt(own, class)) {
-        let shared = if is_shared { take_unowned(own.shared(), class, n, own.bins().key()) } else { None };
+    let shares = own.shares_spans();
+    if !own.spans().of(class).use_fullest_partial(own.layout()) && (shares || !adopt(own, class)) {
+        let takes = shares && !own.needs_own_span(class);
+        let shared = if takes { take_unowned(own.shared(), class, n, own.bins().key()) } else { None };
         if let Some(batch) = shared.or_else(|| orphaned::take(own, class, n, Effort::LITTLE)) {
             return Err(Some(batch));
         }

@@ -140,15 +140,18 @@ fn publish_free<O: Os>(own: Own<'_, O>) {
 }
 
 /// Purges the OS pages of spans that were emptied while the bound was not passed; at most once in a decay time. Those of spans without an owner, too, if it is
-/// passed.
+/// passed, unless another thread has done that within a decay time.
 #[cold]
 pub(crate) fn sweep<O: Os>(own: Own<'_, O>) {
     let shared = own.shared();
     let Some(decay_ms) = shared.settings().decay_ms() else { return };
-    if own.purge().begin_sweep(own.now_ms(), decay_ms) {
+    let now_ms = own.now_ms();
+    if own.purge().begin_sweep(now_ms, decay_ms) {
         own.spans().for_each_mostly_free(own.layout(), |page| wait(own, page));
         release_waiting(own);
-        shared.release_in_spans();
+        if shared.central.begin_sweep(now_ms, decay_ms) {
+            shared.release_in_spans();
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use super::{HeapFront, ThreadHeap};
 use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
-use crate::size_class::{N_CLASSES, class_of};
+use crate::size_class::{N_CLASSES, block_bytes, class_of};
 use crate::span::{Entry, Generation, Layout, Untagged, View};
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
@@ -41,8 +41,14 @@ use freestone_base::sync::Ordering;
 use freestone_base::units::Pages;
 use freestone_os::Os;
 
-/// The first class whose spans are shared; see [`Own::shares_spans`].
-const SHARED_FROM: usize = class_of(1024);
+/// The first class whose spans are always left to all threads; see [`Own::leaves_spans`].
+const LEFT_FROM: usize = class_of(1024);
+
+/// Less than so many bytes of a class are little; see [`Own::leaves_spans`].
+const LITTLE: i64 = 4096;
+
+/// A thread that has allocated so many blocks of a class needs a span of its own, whose blocks it frees in fewer instructions.
+const MANY: u64 = 1 << 18;
 
 // SAFETY: what a shared reference offers are atomics, and fields that are written under the registry's lock.
 unsafe impl<O: Os> Sync for ThreadHeap<O> {}
@@ -310,10 +316,33 @@ impl<'a, O: Os + 'static> Own<'a, O> {
         if self.holdings.is_some() { usage.n_heaps() } else { usage.n_thread_heaps() }
     }
 
-    /// Whether the spans of a class have no owner, and all threads take blocks out of them: with many threads, those of long blocks. A thread has few of each class, and memory
-    /// that is free in its spans is of no use to others.
-    pub(crate) fn shares_spans(self, class: usize) -> bool {
-        class >= SHARED_FROM && self.shared().usage.n_thread_heaps() > FEW_THREADS && self.holdings.is_none()
+    /// Whether threads take blocks out of spans that have no owner, in place of adopting such a span: where there are many.
+    pub(crate) fn shares_spans(self) -> bool {
+        self.shared().usage.n_thread_heaps() > FEW_THREADS && self.holdings.is_none()
+    }
+
+    /// Whether a span of a class whose bin is empty is left to all threads once a batch was taken: where there are many, one of long blocks, and any of which the thread
+    /// holds little and needs none of its own. Memory that is free in its own spans would be of no use to others.
+    #[inline(never)]
+    pub(crate) fn leaves_spans(self, class: usize) -> bool {
+        let holds_little = || {
+            self.spans().of(class).n_out() == 0
+                && self.bins().live_beside(class, 0) * (block_bytes(class) as i64) < LITTLE
+                && !self.needs_own_span(class)
+        };
+        self.shares_spans() && (class >= LEFT_FROM || holds_little())
+    }
+
+    /// Whether the thread has allocated so many short blocks of a class that it needs a span of its own, and has none.
+    pub(crate) fn needs_own_span(self, class: usize) -> bool {
+        class < LEFT_FROM && self.bins().allocs(class) >= MANY && self.spans().of(class).n_out() == 0
+    }
+
+    /// Whether the blocks in a bin that may hold `allowed`, which was found full, go back for others of a span of the heap's own: now and then, where they may be those
+    /// that it took while it needed none.
+    pub(crate) fn renews_blocks(self, class: usize, allowed: i64) -> bool {
+        let allocs = self.bins().allocs(class);
+        class < LEFT_FROM && allocs >= MANY && allocs % MANY < allowed as u64 && self.shares_spans()
     }
 
     /// Whether its links are encoded and its blocks' marks count.
