@@ -22,7 +22,7 @@
 
 pub use crate::access_fault::{Fault, Hook, Outcome};
 use crate::process;
-use crate::signal_mask::{self, change_blocked, set_of};
+use crate::pthread::signal_mask::{self, change_blocked, set_of};
 use crate::stack::Registers;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};

@@ -10,7 +10,7 @@
 //! # Safety
 //! A mapping is new, and its only user is the caller, who returns it once.
 
-use crate::signal_mask::{self, SignalSet, change_blocked, set_of};
+use crate::pthread::signal_mask::{self, SignalSet, change_blocked, set_of};
 use crate::{Errno, kernel, process};
 use core::ffi::CStr;
 use core::ops::Range;

@@ -70,8 +70,6 @@ mod readable;
 mod refused;
 #[cfg(door = "linux")]
 mod shared_words;
-#[cfg(door = "linux")]
-mod signal_mask;
 #[cfg(all(test, door = "linux"))]
 mod test_range;
 #[cfg(door = "linux")]

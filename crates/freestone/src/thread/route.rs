@@ -74,8 +74,9 @@ fn tell_now_and_then<O: Os>(own: Own<'_, O>, before: u64, every: u64) {
 fn send_first<O: Os>(own: Own<'_, O>, block: FreeBlock, generation: Generation) {
     let before = own.heap().n_handovers();
     let is_buffered = !generation.is_explicit() && generation != Generation::ABANDONED;
-    match owner_of(own.shared(), &block) {
-        (_, Some(owner)) if is_buffered && !owner.is(own.heap().mailbox()) => {
+    let owner = if is_buffered { owner_of(own.shared(), &block).1 } else { None };
+    match owner {
+        Some(owner) if !owner.is(own.heap().mailbox()) => {
             let (slot, refused) = own.remote().begin_slot((generation, owner), &block, reports_wrong(own));
             buffer(own, slot, block);
             route_all(own, refused);

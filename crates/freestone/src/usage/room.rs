@@ -42,8 +42,8 @@ impl SharedRoom {
         self.lent_bytes.fetch_sub(i64::from(blocks) * block_bytes(class) as i64, Ordering::Relaxed);
     }
 
-    /// Forgets what was lent, in a forked child: most of it was to threads that do not exist there. What the child's own thread gives back is then
-    /// lent twice, if ever.
+    /// Forgets what was lent, in a forked child: most of it was to threads that do not exist there. What the child's own thread, explicit heaps and those that wait for
+    /// a thread give back is then lent twice, if ever.
     pub(crate) fn forget_lent(&self) {
         self.lent_bytes.store(0, Ordering::Relaxed);
     }

@@ -323,14 +323,17 @@ impl<'a, O: Os + 'static> Own<'a, O> {
 
     /// Whether a span of a class whose bin is empty is left to all threads once a batch was taken: where there are many, one of long blocks, and any of which the thread
     /// holds little and needs none of its own. Memory that is free in its own spans would be of no use to others.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn leaves_spans(self, class: usize) -> bool {
-        let holds_little = || {
-            self.spans().of(class).n_out() == 0
-                && self.bins().live_beside(class, 0) * (block_bytes(class) as i64) < LITTLE
-                && !self.needs_own_span(class)
-        };
-        self.shares_spans() && (class >= LEFT_FROM || holds_little())
+        self.shares_spans() && (class >= LEFT_FROM || self.holds_little(class))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn holds_little(self, class: usize) -> bool {
+        self.spans().of(class).n_out() == 0
+            && self.bins().live_beside(class, 0) * (block_bytes(class) as i64) < LITTLE
+            && !self.needs_own_span(class)
     }
 
     /// Whether the thread has allocated so many short blocks of a class that it needs a span of its own, and has none.
@@ -342,7 +345,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// that it took while it needed none.
     pub(crate) fn renews_blocks(self, class: usize, allowed: i64) -> bool {
         let allocs = self.bins().allocs(class);
-        class < LEFT_FROM && allocs >= MANY && allocs % MANY < allowed as u64 && self.shares_spans()
+        self.shares_spans() && class < LEFT_FROM && allocs >= MANY && allocs % MANY < allowed as u64
     }
 
     /// Whether its links are encoded and its blocks' marks count.

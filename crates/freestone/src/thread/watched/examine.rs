@@ -47,6 +47,9 @@ impl Examined {
 /// The first page of the small span that holds `address`, if its blocks have trailers.
 #[inline(never)]
 pub(crate) fn watched_span<O: Os>(shared: &Shared<O>, address: usize) -> Option<PageIndex> {
+    if !shared.secret.is_drawn() {
+        return None;
+    }
     let page = shared.pages.view().page_of(address)?;
     // SAFETY: the page has an entry of a small span, so it has a record.
     let first = unsafe { shared.pages.span(page) }.first_page();
