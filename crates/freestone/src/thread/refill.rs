@@ -76,14 +76,18 @@ fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
     let (capacity, leaves) = (learn_capacity(own, class), own.leaves_spans(class));
     let borrowed = own.bins().borrowed(class);
     let most = if leaves { few(own, class) } else { u32::MAX };
-    let n = (capacity / 2).min(most).max(1);
-    let Some(batch) = take_batch(own, class, n, leaves) else { return ptr::null_mut() };
+    let asked = (capacity / 2).min(most).max(1);
+    let Some(batch) = take_batch(own, class, asked, leaves) else { return ptr::null_mut() };
     let (zero, n) = (batch.first_if_zero(), batch.len());
     own.burst().begin(i64::from(n) * block_bytes(class) as i64);
     // A new span runs the decay tick, which drains the inbox into the bins: what it put into this one stays behind the batch. It may also take back what was borrowed.
     own.bins().put_batch(batch);
     sampling::count_batch(own, class, n);
     let capacity = capacity.saturating_sub(borrowed - own.bins().borrowed(class));
+    if leaves {
+        // All blocks of an OS page are carved at once, and most of them are for others.
+        flush::flush(own, class, i64::from(asked));
+    }
     let lacks = i64::from(capacity) - own.bins().len(class);
     profiling::grant(own, class, lacks.max(i64::from(capacity / 2)));
     sampling::settle(own, class);

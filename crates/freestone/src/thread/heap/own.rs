@@ -331,9 +331,8 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     #[cold]
     #[inline(never)]
     fn holds_little(self, class: usize) -> bool {
-        self.spans().of(class).n_out() == 0
-            && self.bins().live_beside(class, 0) * (block_bytes(class) as i64) < LITTLE
-            && !self.needs_own_span(class)
+        let bytes = self.bins().live_beside(class, 0) * block_bytes(class) as i64;
+        self.spans().of(class).n_out() == 0 && bytes < LITTLE && self.bins().allocs(class) < MANY
     }
 
     /// Whether the thread has allocated so many short blocks of a class that it needs a span of its own, and has none.
@@ -345,7 +344,7 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     /// that it took while it needed none.
     pub(crate) fn renews_blocks(self, class: usize, allowed: i64) -> bool {
         let allocs = self.bins().allocs(class);
-        self.shares_spans() && class < LEFT_FROM && allocs >= MANY && allocs % MANY < allowed as u64
+        self.shares_spans() && allocs >= MANY && allocs % MANY < allowed as u64
     }
 
     /// Whether its links are encoded and its blocks' marks count.
