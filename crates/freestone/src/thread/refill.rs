@@ -94,8 +94,8 @@ fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
     zero
 }
 
-/// How many blocks of a span of all threads to bring into a bin at most: half as many as the thread holds, so that what it does not use stays with the others, but
-/// [`FEW_BYTES`].
+/// How many blocks of a span of all threads to bring into a bin at most: half as many as the thread holds, so that what it does not use stays with the others, or
+/// [`FEW_BYTES`] if that is more.
 fn few<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
     let half = (own.bins().live_beside(class, 0).max(0) / 2) as u32;
     half.max(FEW_BYTES / block_bytes(class) as u32)

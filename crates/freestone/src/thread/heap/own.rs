@@ -322,12 +322,13 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     }
 
     /// Whether a span of a class whose bin is empty is left to all threads once a batch was taken: where there are many, one of long blocks, and any of which the thread
-    /// holds little and needs none of its own. Memory that is free in its own spans would be of no use to others.
+    /// holds little. Memory that is free in its own spans would be of no use to others.
     #[inline(always)]
     pub(crate) fn leaves_spans(self, class: usize) -> bool {
         self.shares_spans() && (class >= LEFT_FROM || self.holds_little(class))
     }
 
+    /// Whether the thread holds little of a class whose bin is empty, none of it in a span of its own, and has not allocated many.
     #[cold]
     #[inline(never)]
     fn holds_little(self, class: usize) -> bool {
