@@ -196,10 +196,8 @@ fn os_pages_of_abandoned_spans_go_back_together_once_too_much_is_free_in_spans()
         let purged_pages = || world.shared.pages.stats().purged_bytes / OS_PAGE_BYTES as u64;
         let mut before = purged_pages();
         // All blocks but the first, which keeps the span where it is.
-        for &block in spans.iter().flat_map(|span| &span.blocks[1..]) {
-            let span =
-                if block.addr() >= spans[0].blocks[0].addr() && spans[0].blocks.contains(&block) { 0 } else { 1 };
-            assert_eq!(free(&world, &spans[span], block), FreeOutcome::Freed);
+        for (span, &block) in spans.iter().flat_map(|span| span.blocks[1..].iter().map(move |block| (span, block))) {
+            assert_eq!(free(&world, span, block), FreeOutcome::Freed);
             let together = purged_pages() - before;
             assert!(together == 0 || (is_purged && together >= u64::from(EMPTIED_AT_ONCE) / 2), "{together}");
             before += together;
