@@ -267,8 +267,7 @@ impl CentralLists {
 
     /// Whether no thread has begun within a decay time to have OS pages of all classes go back; the calling one begins now.
     pub(crate) fn begin_sweep(&self, now_ms: u32, decay_ms: u32) -> bool {
-        let last_ms = self.swept_ms.load(Ordering::Relaxed);
-        let begins = last_ms == 0 || now_ms.wrapping_sub(last_ms) >= decay_ms;
+        let begins = is_due(self.swept_ms.load(Ordering::Relaxed), now_ms, decay_ms);
         if begins {
             self.swept_ms.store(now_ms.max(1), Ordering::Relaxed);
         }
@@ -408,6 +407,11 @@ impl Default for CentralLists {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Whether a decay time has passed since `last_ms`; 0 is never.
+pub(crate) fn is_due(last_ms: u32, now_ms: u32, decay_ms: u32) -> bool {
+    last_ms == 0 || now_ms.wrapping_sub(last_ms) >= decay_ms
 }
 
 /// Whether a span has no block to give.

@@ -28,6 +28,7 @@
 //! | [`orphaned`] | in a forked child, the heaps of threads that do not exist there |
 //! | [`burst`] | when a burst ends |
 //! | [`capacity`] | how many blocks a bin may hold |
+//! | [`sharing`] | which spans many threads share |
 //! | [`span_purge`] | when OS pages inside spans go back |
 //! | [`accounts`] | what was counted and not yet published |
 //! | [`ticks`] | when a heap's periodic work was last done |
@@ -105,6 +106,7 @@ pub(crate) mod returns;
 pub(crate) mod route;
 pub(crate) mod sampling;
 pub(crate) mod send;
+pub(crate) mod sharing;
 pub(crate) mod span_owner;
 pub(crate) mod span_purge;
 pub(crate) mod spans;

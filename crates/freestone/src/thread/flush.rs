@@ -10,7 +10,7 @@ use crate::thread::burst::{Course, Ended};
 use crate::thread::free_block::{Found, FreeBlock, FreeChain};
 use crate::thread::heap::own::Own;
 use crate::thread::remote_frees::Slot;
-use crate::thread::{capacity, profiling, returns, route, sampling, spans};
+use crate::thread::{capacity, profiling, returns, route, sampling, sharing, spans};
 use freestone_os::Os;
 
 /// The most blocks that a bin should hold, given how many heaps the process has, and what the bin has borrowed.
@@ -55,7 +55,7 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
     let course = course(own, class, len);
     own.publish_if_much(class, bins.live_beside(class, in_bin));
     let was_awaited = burst.was_awaited(class, course);
-    let sends_all = was_awaited || own.renews_blocks(class, allowed);
+    let sends_all = was_awaited || sharing::renews_blocks(own, class, allowed);
     if sends_all || len >= allowed {
         let keep = if sends_all { 0 } else { capacity::kept(capacity, flushed, allowed) };
         bins.count_flushed(class, u32::try_from(len - keep).unwrap_or(u32::MAX));
@@ -77,7 +77,7 @@ pub(crate) fn look_at_full<O: Os>(own: Own<'_, O>, class: usize) {
 /// spans are shared, those are live that the thread allocated and has not freed.
 #[inline(always)]
 fn course<O: Os>(own: Own<'_, O>, class: usize, len: i64) -> Course {
-    let live = if own.shares_spans() { own.bins().live(class) } else { own.spans().of(class).n_out() - len };
+    let live = if sharing::shares_spans(own) { own.bins().live(class) } else { own.spans().of(class).n_out() - len };
     Course { live, flushed: own.bins().flushed(class) }
 }
 

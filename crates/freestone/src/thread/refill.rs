@@ -7,8 +7,8 @@
 //! 4. an abandoned span of the class, or orphaned blocks; not for an explicit heap, whose deletion frees all its blocks;
 //! 5. a new span.
 //!
-//! Where there are many threads ([`Own::shares_spans`]), 4 is blocks of a span without an owner, which stays without one, and a span is left to all threads once a batch was
-//! taken, if the blocks are long or the thread holds little ([`Own::leaves_spans`]).
+//! Where there are many threads ([`sharing`]), 4 is blocks of a span without an owner, which stays without one, and a span is left to all threads once a batch was
+//! taken, if the blocks are long or the thread holds little.
 //!
 //! A batch is half the bin's capacity: its number is known before the bitmap is walked, and it is linked in one pass. When memory runs out, refilling
 //! returns null and leaves the bins as they were.
@@ -21,7 +21,7 @@ use crate::thread::heap::own::Own;
 use crate::thread::orphaned::Effort;
 use crate::thread::span_owner::take_unowned;
 use crate::thread::spans::OwnedSpans;
-use crate::thread::{capacity, drain, flush, orphaned, profiling, route, sampling, upkeep};
+use crate::thread::{capacity, drain, flush, orphaned, profiling, route, sampling, sharing, upkeep};
 use core::{mem, ptr};
 use freestone_os::Os;
 
@@ -73,7 +73,7 @@ fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
 
 /// Brings a batch of blocks into a bin, if there is memory for one. Returns its first block if that reads as zero but for link and mark; else null.
 fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
-    let (capacity, leaves) = (learn_capacity(own, class), own.leaves_spans(class));
+    let (capacity, leaves) = (learn_capacity(own, class), sharing::leaves_spans(own, class));
     let borrowed = own.bins().borrowed(class);
     let most = if leaves { few(own, class) } else { u32::MAX };
     let asked = (capacity / 2).min(most).max(1);
@@ -125,9 +125,9 @@ fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32, leaves: bool) -> Opt
 #[inline(never)]
 fn find_span<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Result<(), Option<FreeBatch>> {
     own.publish_taken(class, own.bins().live_beside(class, 0));
-    let shares = own.shares_spans();
+    let shares = sharing::shares_spans(own);
     if !own.spans().of(class).use_fullest_partial(own.layout()) && (shares || !adopt(own, class)) {
-        let takes = shares && !own.needs_own_span(class);
+        let takes = shares && !sharing::needs_own_span(own, class);
         let shared = if takes { take_unowned(own.shared(), class, n, own.bins().key()) } else { None };
         if let Some(batch) = shared.or_else(|| orphaned::take(own, class, n, Effort::LITTLE)) {
             return Err(Some(batch));

@@ -17,6 +17,7 @@
 //!
 //! Threads: only the heap's thread uses it.
 
+use crate::central::is_due;
 use crate::span::PageIndex;
 use core::cell::Cell;
 
@@ -32,11 +33,6 @@ const PAGES_PER_WAITING: u64 = 16;
 /// How many spans may wait in a heap with `n_pages` pages in spans.
 fn waiting_most(n_pages: u64) -> usize {
     usize::try_from(n_pages / PAGES_PER_WAITING).unwrap_or(WAITING_MOST).clamp(1, WAITING_MOST)
-}
-
-/// Whether a decay time has passed since `last_ms`; 0 is never.
-fn is_due(last_ms: u32, now_ms: u32, decay_ms: u32) -> bool {
-    last_ms == 0 || now_ms.wrapping_sub(last_ms) >= decay_ms
 }
 
 /// See the module header. Zero is right for a heap that has purged nothing.

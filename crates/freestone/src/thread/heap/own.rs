@@ -18,12 +18,11 @@ use super::{HeapFront, ThreadHeap};
 use crate::misuse::{Misuse, misuse};
 use crate::page::LargeRunCache;
 use crate::shared::Shared;
-use crate::size_class::{N_CLASSES, block_bytes, class_of};
+use crate::size_class::N_CLASSES;
 use crate::span::{Entry, Generation, Layout, Untagged, View};
 use crate::thread::accounts::Accounts;
 use crate::thread::bins::Bins;
 use crate::thread::burst::BurstPolicy;
-use crate::thread::capacity::FEW_THREADS;
 use crate::thread::free_block::FreeBlock;
 use crate::thread::growth::GrownBlocks;
 use crate::thread::holdings::Holdings;
@@ -40,15 +39,6 @@ use core::ptr;
 use freestone_base::sync::Ordering;
 use freestone_base::units::Pages;
 use freestone_os::Os;
-
-/// The first class whose spans are always left to all threads; see [`Own::leaves_spans`].
-const LEFT_FROM: usize = class_of(1024);
-
-/// Less than so many bytes of a class are little; see [`Own::leaves_spans`].
-const LITTLE: i64 = 4096;
-
-/// A thread that has allocated so many blocks of a class needs a span of its own, whose blocks it frees in fewer instructions.
-const MANY: u64 = 1 << 18;
 
 // SAFETY: what a shared reference offers are atomics, and fields that are written under the registry's lock.
 unsafe impl<O: Os> Sync for ThreadHeap<O> {}
@@ -314,38 +304,6 @@ impl<'a, O: Os + 'static> Own<'a, O> {
     pub(crate) fn n_sharing(self) -> u32 {
         let usage = &self.shared().usage;
         if self.holdings.is_some() { usage.n_heaps() } else { usage.n_thread_heaps() }
-    }
-
-    /// Whether threads take blocks out of spans that have no owner, in place of adopting such a span: where there are many.
-    pub(crate) fn shares_spans(self) -> bool {
-        self.shared().usage.n_thread_heaps() > FEW_THREADS && self.holdings.is_none()
-    }
-
-    /// Whether a span of a class whose bin is empty is left to all threads once a batch was taken: where there are many, one of long blocks, and any of which the thread
-    /// holds little. Memory that is free in its own spans would be of no use to others.
-    #[inline(always)]
-    pub(crate) fn leaves_spans(self, class: usize) -> bool {
-        self.shares_spans() && (class >= LEFT_FROM || self.holds_little(class))
-    }
-
-    /// Whether the thread holds little of a class whose bin is empty, none of it in a span of its own, and has not allocated many.
-    #[cold]
-    #[inline(never)]
-    fn holds_little(self, class: usize) -> bool {
-        let bytes = self.bins().live_beside(class, 0) * block_bytes(class) as i64;
-        self.spans().of(class).n_out() == 0 && bytes < LITTLE && self.bins().allocs(class) < MANY
-    }
-
-    /// Whether the thread has allocated so many short blocks of a class that it needs a span of its own, and has none.
-    pub(crate) fn needs_own_span(self, class: usize) -> bool {
-        class < LEFT_FROM && self.bins().allocs(class) >= MANY && self.spans().of(class).n_out() == 0
-    }
-
-    /// Whether the blocks in a bin that may hold `allowed`, which was found full, go back for others of a span of the heap's own: now and then, where they may be those
-    /// that it took while it needed none.
-    pub(crate) fn renews_blocks(self, class: usize, allowed: i64) -> bool {
-        let allocs = self.bins().allocs(class);
-        self.shares_spans() && allocs >= MANY && allocs % MANY < allowed as u64
     }
 
     /// Whether its links are encoded and its blocks' marks count.
