@@ -21,7 +21,7 @@ const TEXT_BYTES: usize = 256;
 pub unsafe fn write(
     error: *const FreestoneError,
     (buffer, size): (*mut c_char, usize),
-    of_family: impl FnOnce(FreestoneError, &mut dyn fmt::Write) -> Option<fmt::Result>,
+    of_family: fn(FreestoneError, &mut dyn fmt::Write) -> Option<fmt::Result>,
 ) -> usize {
     // SAFETY: `error` points to a structure of the caller's (this function's contract), which is plain data.
     let error = unsafe { error.read() };

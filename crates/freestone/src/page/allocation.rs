@@ -250,7 +250,7 @@ impl<O: Os> PageHeap<O> {
         if request.piece < pages.pages {
             state.runs.split(pages, request.piece);
         }
-        state.note_in_use();
+        self.note_in_use(state);
         let is_clean = was.kind == Kind::Clean;
         if request.kind == Kind::Large {
             state.begin_large(pages.first);
@@ -270,7 +270,7 @@ impl<O: Os> PageHeap<O> {
         if !self.open_or_give_up(&mut state, block, dirty) {
             return None;
         }
-        state.note_in_use();
+        self.note_in_use(&mut state);
         state.begin_large(block.first);
         self.guard_behind(&mut state, Kind::Large, block, false);
         self.note_reuse(&mut state, Kind::Large);

@@ -86,7 +86,7 @@ impl<O: Os> PageHeap<O> {
         if let Some(list) = LargeList::of(self.record(block)) {
             list.grow(more);
         }
-        state.note_in_use();
+        self.note_in_use(state);
         // A block that has grown grows again: a new guard would be in its way.
         self.guard_behind(state, Kind::Large, self.extent(block), false);
         Some(was.kind == Kind::Clean)

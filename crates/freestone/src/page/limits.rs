@@ -23,12 +23,17 @@ impl<O: Os> PageHeap<O> {
         let Some(limits) = self.limits() else {
             return Some(state);
         };
-        let mut state = self.make_way(state, more, limits);
-        let usage = state.usage();
-        if state.pressure.rises(limits, usage.in_use.saturating_add(more)) {
+        let state = self.make_way(state, more, limits);
+        if limits.refuse(state.usage(), more) { None } else { Some(state) }
+    }
+
+    /// Notes that pages have come into use, clean or dirty: for the policies, and for the soft limit.
+    pub(super) fn note_in_use(&self, state: &mut State) {
+        state.note_in_use();
+        let in_use = state.in_use();
+        if self.limits().is_some_and(|limits| state.pressure.rises(limits, in_use)) {
             self.pressed.store(true, Ordering::Relaxed);
         }
-        if limits.refuse(usage, more) { None } else { Some(state) }
     }
 
     /// The limits, less what counts beside the pages; `None` if there are none.

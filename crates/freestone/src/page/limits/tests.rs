@@ -34,6 +34,26 @@ fn the_soft_limit_purges_first_and_then_asks_for_room_and_the_hard_one_refuses()
     world.check().unwrap();
 }
 
+/// Bursts that follow each other take the dirty memory that the one before has left.
+#[test]
+fn each_burst_beyond_the_soft_limit_asks_for_room() {
+    let world = World::new(4096);
+    world.set(key::DIRTY_MAX, "1g");
+    world.set(key::LIMIT, "40m");
+    let (heap, pages) = (world.heap(), &world.shared.pages);
+    for burst in 0..3 {
+        let blocks: Vec<_> = (0..3).map(|_| heap.allocate(10 * MIB, 1).start).collect();
+        assert!(!pages.is_pressed(), "30 of 40 MiB in burst {burst}");
+        let more: Vec<_> = (0..2).map(|_| heap.allocate(10 * MIB, 1).start).collect();
+        assert!(pages.is_pressed(), "50 of 40 MiB in burst {burst}");
+        pages.relieved();
+        let same = heap.allocate(70_000, 1).start;
+        assert!(!pages.is_pressed(), "it was reported, and little has changed");
+        blocks.into_iter().chain(more).chain([same]).for_each(|block| free(heap, block));
+    }
+    world.check().unwrap();
+}
+
 #[test]
 fn memory_that_the_kernel_keeps_is_unmapped_where_it_would_pass_a_limit() {
     for (limit, refuses) in [(key::LIMIT, false), (key::LIMIT_HARD, true)] {

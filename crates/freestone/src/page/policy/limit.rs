@@ -87,7 +87,7 @@ impl Pressure {
     /// Not reported.
     pub(in crate::page) const NONE: Self = Self { next: Pages::ZERO };
 
-    /// Notes that `in_use` pages will be in use. Returns whether to report that the soft limit is passed.
+    /// Notes that `in_use` pages are in use. Returns whether to report that the soft limit is passed.
     pub(in crate::page) fn rises(&mut self, limits: Limits, in_use: Pages) -> bool {
         if in_use <= limits.soft {
             self.next = limits.soft;
