@@ -178,14 +178,14 @@ impl CentralLists {
             let (page, _) = lists.available.iter(pages.layout()).next()?;
             // SAFETY: the span is in a list, and the lock of its class is held.
             let span = unsafe { OwnedSpan::at(pages.layout(), page) };
-            let taken = blocks::take_or_carve(&span, n, 0, pages.os().os_page_bytes(), key, &pages.uncarved);
+            let taken = blocks::take_few(&span, n, pages.os().os_page_bytes(), key, &pages.uncarved);
             if is_full(&span) {
                 self.unlist_available(&lists, class, &span);
                 lists.full.push(&span);
             }
             if taken.chain.len > 0 {
                 usage.count_left_out(class, i64::from(taken.chain.len));
-                usage.add_free_in_spans(-i64::from(taken.n_reused) * block_bytes(class) as i64);
+                usage.add_free_in_spans(-taken.less_free * block_bytes(class) as i64);
                 return Some(taken);
             }
         }

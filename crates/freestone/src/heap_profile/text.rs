@@ -197,10 +197,11 @@ fn columns(counts: StackCounts, of: Snapshot, interval: u64) -> [Shown; 2] {
         Snapshot::Live => counts.live,
         Snapshot::Peak => counts.at_peak,
     };
-    [shown, counts.since_start].map(|weight| as_samples(weight, interval))
+    [as_samples(shown, interval), as_samples(counts.since_start, interval)]
 }
 
 /// The samples that a reader makes an estimate of.
+#[inline(never)]
 fn as_samples(estimate: Weight, interval: u64) -> Shown {
     let (blocks, bytes) = estimate.estimate();
     if blocks <= 0.0 || bytes <= 0.0 || interval == 0 {

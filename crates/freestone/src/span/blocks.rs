@@ -109,15 +109,13 @@ pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
 pub(crate) struct Taken {
     /// The blocks, linked; none if the span had none left.
     pub(crate) chain: Chain,
-    /// How many were free before; the others were carved.
-    pub(crate) n_reused: u32,
+    /// How many blocks fewer are free in the span: the others were carved.
+    pub(crate) less_free: i64,
     /// All of them but link and mark reads as zero.
     pub(crate) is_zero: bool,
 }
 
-/// Takes up to `n` free blocks, or else carves the next OS page and, as [`carve`] does, up to `more` behind it. Called for spans with and without an
-/// owner, and so compiled once.
-#[inline(never)]
+/// Takes up to `n` free blocks, or else carves the next OS page and, as [`carve`] does, up to `more` behind it.
 pub(crate) fn take_or_carve(
     span: &OwnedSpan<'_>,
     n: u32,
@@ -127,11 +125,11 @@ pub(crate) fn take_or_carve(
     uncarved: &Uncarved,
 ) -> Taken {
     let chain = take(span, n, key);
-    let n_reused = chain.len;
-    if n_reused > 0 {
-        return Taken { chain, n_reused, is_zero: false };
+    if chain.len > 0 {
+        return Taken { chain, less_free: i64::from(chain.len), is_zero: false };
     }
-    Taken { chain: carve(span, n, more, os_page_bytes, key, uncarved), n_reused, is_zero: span.fresh_is_zero.get() }
+    let is_zero = span.fresh_is_zero.get();
+    Taken { chain: carve(span, n, more, os_page_bytes, key, uncarved), less_free: 0, is_zero }
 }
 
 /// Carves the next OS page and, where they follow it and `n` blocks do not fit, up to `more` behind it; where the span may have memory behind it, as many as `n` blocks take, but only until
@@ -356,7 +354,9 @@ pub(crate) fn count_fresh(span: &OwnedSpan<'_>, os_page_bytes: usize) -> u32 {
     (0..64).filter(|unit| span.fresh.get() >> unit & 1 == 1).map(|unit| (starts(unit + 1) - starts(unit)) as u32).sum()
 }
 
+mod few;
 mod intake;
+pub(crate) use few::{carve_free, take_few};
 pub(crate) use intake::{End, take_in};
 
 #[cfg(test)]

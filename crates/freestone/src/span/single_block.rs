@@ -1,11 +1,11 @@
 //! The blocks of a small span one at a time, as watched heaps take them: any of the free ones, and none that passes through a bin.
 //!
-//! A watched span carves an OS page into free blocks, not into a chain: each is a bit of the bitmap until it is handed out.
+//! A watched span carves an OS page into free blocks ([`carve_free`](crate::span::blocks::carve_free)), not into a chain: each is a bit of the bitmap until it is handed out.
 
 use crate::size_class::{block_at, block_bytes};
 use crate::span::blocks::{carve_bytes, fresh_mask, is_free, n_blocks};
 use crate::span::record::Listed;
-use crate::span::{OwnedSpan, Uncarved};
+use crate::span::OwnedSpan;
 use core::cell::Cell;
 
 /// Where a block is.
@@ -17,39 +17,6 @@ pub(crate) enum Whereabouts {
     Out,
     /// In an OS page that was not carved.
     Uncarved,
-}
-
-/// Carves the next OS page with a block in it: calls `prepare` with the start of each block, which is free then. Returns how many; 0 if every
-/// page has been carved.
-pub(crate) fn carve(
-    span: &OwnedSpan<'_>,
-    os_page_bytes: usize,
-    uncarved: &Uncarved,
-    mut prepare: impl FnMut(*mut u8),
-) -> u32 {
-    let (block, unit) = (block_bytes(span.class.get() as usize), carve_bytes(span, os_page_bytes));
-    while span.fresh.get() != 0 {
-        let unit_index = span.fresh.get().trailing_zeros() as usize;
-        span.fresh.set(span.fresh.get() & (span.fresh.get() - 1));
-        if !span.fresh_has_memory.get() {
-            uncarved.add(-(unit as i64));
-        }
-        let from = (unit_index * unit).div_ceil(block);
-        let to = ((unit_index + 1) * unit).div_ceil(block).min(n_blocks(span));
-        for index in from..to {
-            prepare(span.start().wrapping_add(index * block));
-            if let Some(word) = span.bitmap().get(index / 64) {
-                word.set(word.get() | 1 << (index % 64));
-            }
-        }
-        if from < to {
-            let n = (to - from) as u32;
-            span.n_free.set(span.n_free.get() + n);
-            span.first_word.set(span.first_word.get().min((from / 64) as u16));
-            return n;
-        }
-    }
-    0
 }
 
 /// Whether another block than the span's first is free. What is written before the first block is not seen by the check of a left neighbour, so

@@ -84,10 +84,6 @@ fn bring_batch<O: Os>(own: Own<'_, O>, class: usize) -> *mut u8 {
     own.bins().put_batch(batch);
     sampling::count_batch(own, class, n);
     let capacity = capacity.saturating_sub(borrowed - own.bins().borrowed(class));
-    if leaves {
-        // All blocks of an OS page are carved at once, and most of them are for others.
-        flush::flush(own, class, i64::from(asked));
-    }
     let lacks = i64::from(capacity) - own.bins().len(class);
     profiling::grant(own, class, lacks.max(i64::from(capacity / 2)));
     sampling::settle(own, class);
@@ -104,8 +100,9 @@ fn few<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
 /// Up to `n` blocks of a class, from the first source that has any. `leaves`: the span is left to all threads afterwards, if it is the heap's.
 fn take_batch<O: Os>(own: Own<'_, O>, class: usize, n: u32, leaves: bool) -> Option<FreeBatch> {
     loop {
-        if let Some((batch, n_reused)) = own.spans().of(class).take(&own.shared().pages, n, own.bins().key()) {
-            own.accounts().add_free(class, -i64::from(n_reused));
+        let taken = own.spans().of(class).take(&own.shared().pages, n, leaves, own.bins().key());
+        if let Some((batch, less_free)) = taken {
+            own.accounts().add_free(class, -less_free);
             if leaves {
                 own.spans().leave_one(own.shared(), class);
             }

@@ -85,21 +85,32 @@ pub(crate) enum Stop<'a> {
 
 impl ClassSpans {
     /// Takes up to `n` blocks out of the current span: free ones, or else those of the next OS page or pages that were never carved. Returns them, linked
-    /// with `key`, and how many were free before. `None` if there is no current span, or it has no block left: then it is in `full` afterwards.
-    pub(crate) fn take<O: Os>(&self, pages: &PageHeap<O>, n: u32, key: LinkKey) -> Option<(FreeBatch, u32)> {
+    /// with `key`, and how many blocks fewer are free. `None` if there is no current span, or it has no block left: then it is in `full` afterwards. `few`: only `n` of those that are carved,
+    /// and the others are free.
+    pub(crate) fn take<O: Os>(
+        &self,
+        pages: &PageHeap<O>,
+        n: u32,
+        few: bool,
+        key: LinkKey,
+    ) -> Option<(FreeBatch, i64)> {
         let page = self.current.get().some()?;
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
         let span = unsafe { OwnedSpan::at(pages.layout(), page) };
-        let beside = self.carved_beside(&span);
-        let taken = blocks::take_or_carve(&span, n, beside, pages.os().os_page_bytes(), key, &pages.uncarved);
-        let n_reused = taken.n_reused;
+        let os_page_bytes = pages.os().os_page_bytes();
+        let taken = if few {
+            blocks::take_few(&span, n, os_page_bytes, key, &pages.uncarved)
+        } else {
+            blocks::take_or_carve(&span, n, self.carved_beside(&span), os_page_bytes, key, &pages.uncarved)
+        };
+        let less_free = taken.less_free;
         // SAFETY: the blocks just left their span for us, linked.
         let Some(batch) = (unsafe { FreeBatch::new(taken, span.class.get() as usize) }) else {
             self.retire_current(&span);
             return None;
         };
         self.count_out(i64::from(batch.len()));
-        Some((batch, n_reused))
+        Some((batch, less_free))
     }
 
     /// How many OS pages are carved beside the one that is needed: one for each [`BYTES_PER_CARVED_PAGE`] that the thread has out, so that at most a
@@ -125,11 +136,14 @@ impl ClassSpans {
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
         let span = unsafe { OwnedSpan::at(pages.layout(), page) };
         let (mut n_carved, os_page_bytes) = (0, pages.os().os_page_bytes());
+        let block = block_bytes(span.class.get() as usize);
         while !single_block::has_free(&span) {
-            match single_block::carve(&span, os_page_bytes, &pages.uncarved, &mut prepare) {
-                0 => break,
-                n => n_carved += n,
+            let carved = blocks::carve_free(&span, os_page_bytes, &pages.uncarved);
+            if carved.is_empty() {
+                break;
             }
+            n_carved += carved.len() as u32;
+            carved.for_each(|index| prepare(span.start().wrapping_add(index * block)));
         }
         let n_taken = single_block::take(&span, os_page_bytes, choice, put);
         if n_taken == 0 {

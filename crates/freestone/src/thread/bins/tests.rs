@@ -143,7 +143,7 @@ fn a_batch_comes_before_what_is_in_the_bin() {
         // SAFETY: the block is the test's.
         unsafe { chain.push(blocks.start(at).cast(), LinkKey::PLAIN) };
     }
-    let taken = crate::span::blocks::Taken { chain, n_reused: 2, is_zero: false };
+    let taken = crate::span::blocks::Taken { chain, less_free: 2, is_zero: false };
     // SAFETY: the blocks are the test's.
     bins.put_batch(unsafe { FreeBatch::new(taken, CLASS) }.unwrap());
     assert_eq!(bins.len(CLASS), 3);

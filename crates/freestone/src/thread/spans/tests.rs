@@ -56,10 +56,10 @@ fn blocks_come_from_the_fullest_partial_span() {
     give_back(heap, &spans[2][..5]);
     // The current span, the fourth, has no block left.
     let class = heap.spans().of(class_of(BYTES));
-    assert!(class.take(&heap.shared().pages, 1, heap.bins().key()).is_none());
+    assert!(class.take(&heap.shared().pages, 1, false, heap.bins().key()).is_none());
     assert!(class.use_fullest_partial(heap.layout()));
-    let (batch, n_reused) = class.take(&heap.shared().pages, 10, heap.bins().key()).unwrap();
-    assert_eq!((batch.len(), n_reused), (2, 2), "no more than the span has");
+    let (batch, less_free) = class.take(&heap.shared().pages, 10, false, heap.bins().key()).unwrap();
+    assert_eq!((batch.len(), less_free), (2, 2), "no more than the span has");
     let first = batch.link(ptr::null_mut(), heap.bins().key()).cast();
     assert!(spans[1][..2].contains(&first), "the second span had the most blocks out");
 }

@@ -1,7 +1,7 @@
 //! Many threads take blocks out of the same spans, and share what their bins may hold.
 
 use crate::size_class::{N_CLASSES, class_of};
-use crate::testing::{World, free};
+use crate::testing::{World, fill, free, is_filled};
 use crate::thread::{flush, upkeep};
 use freestone_base::units::PAGE_BYTES;
 use freestone_testkit::ops::SplitMix;
@@ -166,4 +166,46 @@ fn one_of_many_threads_borrows_room_for_what_it_replaces_and_gives_it_back() {
     world.end(heap);
     assert_eq!(world.shared.usage.room().lent_bytes(), 0);
     world.check().unwrap();
+}
+
+/// Blocks of an OS page that was carved for another thread read as zero; those that were written and freed do not.
+#[test]
+fn what_is_said_to_be_zero_in_a_span_of_all_threads_is() {
+    for size in [64, 2048] {
+        let world = World::new(4096);
+        let (one, other, class) = (world.heap(), world.heap(), class_of(size));
+        world.shared.usage.set_n_heaps(17, 0);
+        let (mut n_zero, mut live) = (0, Vec::new());
+        for heap in [one, other, one, other] {
+            let blocks: Vec<_> = (0..50).map(|_| heap.allocate(size, 1)).collect();
+            for block in &blocks {
+                assert!(!block.zero || is_filled(block.start, 0, size), "{size} bytes");
+                n_zero += u32::from(block.zero);
+                fill(block.start, 0xAA, size);
+            }
+            let mut blocks = blocks.into_iter().map(|block| block.start);
+            live.extend(blocks.by_ref().take(1));
+            blocks.for_each(|block| free(heap, block));
+            flush::flush(heap, class, 0);
+        }
+        assert!(n_zero > 0 && world.shared.usage.left_out(class) == live.len() as i64, "{n_zero} of {size} bytes");
+        world.check().unwrap();
+    }
+}
+
+/// In dirty memory, a batch of long blocks spans OS pages: that costs no memory.
+#[test]
+fn of_dirty_memory_a_batch_for_all_threads_is_several_os_pages() {
+    for (is_dirty, at_hand) in [(false, 1), (true, 7)] {
+        let world = World::new(4096);
+        let heap = world.heap();
+        world.shared.usage.set_n_heaps(17, 0);
+        if is_dirty {
+            free(heap, heap.allocate(1 << 20, 1).start);
+        }
+        let in_span = PAGE_BYTES / 2048;
+        // Of the next span, with half as many as it holds.
+        (0..=in_span).for_each(|_| drop(heap.allocate(2048, 1)));
+        assert_eq!(heap.bins().len(class_of(2048)), at_hand, "dirty: {is_dirty}");
+    }
 }
