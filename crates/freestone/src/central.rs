@@ -39,8 +39,8 @@ use freestone_os::{Futex, Os};
 /// Rank of the locks of the classes.
 pub(crate) const RANK: u8 = 20;
 
-/// After so many bytes the lock of a class is released, for others to take: giving them back takes a few milliseconds.
-const RELEASED_AT_ONCE: i64 = 16 << 20;
+/// After so many bytes the lock of a class is released, for others to take, and a free goes on: giving them back takes a few milliseconds.
+pub(crate) const RELEASED_AT_ONCE: i64 = 16 << 20;
 
 /// So many frees that emptied OS pages, or more, and all of a class go back together: a call for each would be most of what such a free costs.
 const EMPTIED_AT_ONCE: u32 = 16;
@@ -66,7 +66,7 @@ struct ClassLists {
     available: SpanList,
     full: SpanList,
     orphaned: Chain,
-    /// Frees since all spans that are mostly free gave their OS pages back, but those that are known to have emptied none.
+    /// Frees since spans that are mostly free gave their OS pages back, but those that are known to have emptied none; 1 at least if not all have.
     n_emptied: u32,
     /// Since all spans gave theirs back, blocks were freed.
     has_freed: bool,
@@ -230,7 +230,7 @@ impl CentralLists {
             if is_over && is_emptied && lists.n_emptied >= enough {
                 let excess = pages.beyond_what_was_in_vain(usage);
                 if excess > 0 {
-                    self.release_listed(pages, usage, &mut lists, (class, excess, false));
+                    self.release_listed(pages, usage, &mut lists, (class, excess.min(RELEASED_AT_ONCE), false));
                 }
             }
         }
@@ -333,10 +333,10 @@ impl CentralLists {
         }
         usage.add_free_in_spans(-released);
         pages.purge_inside(&mut stretches);
-        if released < most || stretches.were_kept() {
-            lists.n_emptied = 0;
-            lists.has_freed &= !of_all;
-        }
+        let is_whole = released < most || stretches.were_kept();
+        // The rest goes with what is emptied next, or with a look through all classes.
+        lists.n_emptied = u32::from(!is_whole);
+        lists.has_freed &= !(is_whole && of_all);
         if stretches.were_kept() { 0 } else { released }
     }
 

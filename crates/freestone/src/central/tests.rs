@@ -5,7 +5,7 @@ use crate::config::key;
 use crate::size_class::{class_of, span_pages};
 use crate::span::Kind;
 use crate::testing::{World, span_at};
-use freestone_base::units::Pages;
+use freestone_base::units::{PAGE_BYTES, Pages};
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
@@ -208,6 +208,34 @@ fn os_pages_of_abandoned_spans_go_back_together_once_too_much_is_free_in_spans()
         assert_eq!(purged_pages(), if is_purged { of_all as u64 } else { 0 }, "dirty_max={dirty_max}");
         assert_eq!(world.check(), Ok(()));
     }
+}
+
+/// What has become too much at once goes back a part at a time: one free of many gives back no more than that, nor do the frees that follow it.
+#[test]
+#[cfg_attr(miri, ignore = "frees 70,000 blocks")]
+fn no_free_gives_back_all_that_has_become_too_much() {
+    let world = World::new(OS_PAGE_BYTES);
+    world.set(key::DIRTY_MAX, "1g");
+    let (class, n_spans) = (class_of(1024), 1100);
+    let spans: Vec<_> = (0..n_spans).map(|_| span_with(&world, class, usize::MAX)).collect();
+    spans.iter().for_each(|span| abandon(&world, span));
+    let free_one = |span: &OwnSpan, block| assert_eq!(free(&world, span, block), FreeOutcome::Freed);
+    // All but one of the first and one of the last OS page.
+    for span in &spans {
+        span.blocks[1..span.blocks.len() - 1].iter().for_each(|&block| free_one(span, block));
+    }
+    world.set(key::DIRTY_MAX, "0");
+    let (mut most, mut n_purges) = (0, 0);
+    for span in &spans {
+        let purged = world.purged_by(|| free_one(span, span.blocks[span.blocks.len() - 1]));
+        (most, n_purges) = (most.max(purged), n_purges + usize::from(purged > 0));
+    }
+    assert!(most as i64 <= RELEASED_AT_ONCE + PAGE_BYTES as i64, "{most} bytes at once");
+    assert!((4..=16).contains(&n_purges), "{n_purges} of {n_spans} frees");
+    (0..8).for_each(|_| world.shared.release_in_spans());
+    let of_all = n_spans * (span_pages(class).to_bytes().0 / OS_PAGE_BYTES - 1);
+    assert_eq!(world.shared.pages.stats().purged_bytes as usize / OS_PAGE_BYTES, of_all);
+    assert_eq!(world.check(), Ok(()));
 }
 
 /// Each of a thousand threads that end would look through the same spans.

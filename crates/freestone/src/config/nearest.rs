@@ -16,6 +16,7 @@ pub(crate) fn nearest(name: &[u8]) -> Option<&'static str> {
 }
 
 /// How many characters differ; more than any key has if one of the names is too long.
+#[inline(never)]
 fn distance(name: &[u8], key: &[u8]) -> usize {
     if name.len() > LONGEST || key.len() > LONGEST {
         return usize::MAX / 3;

@@ -3,9 +3,9 @@
 //! A watched span carves an OS page into free blocks ([`carve_free`](crate::span::blocks::carve_free)), not into a chain: each is a bit of the bitmap until it is handed out.
 
 use crate::size_class::{block_at, block_bytes};
+use crate::span::OwnedSpan;
 use crate::span::blocks::{carve_bytes, fresh_mask, is_free, n_blocks};
 use crate::span::record::Listed;
-use crate::span::OwnedSpan;
 use core::cell::Cell;
 
 /// Where a block is.

@@ -87,13 +87,7 @@ impl ClassSpans {
     /// Takes up to `n` blocks out of the current span: free ones, or else those of the next OS page or pages that were never carved. Returns them, linked
     /// with `key`, and how many blocks fewer are free. `None` if there is no current span, or it has no block left: then it is in `full` afterwards. `few`: only `n` of those that are carved,
     /// and the others are free.
-    pub(crate) fn take<O: Os>(
-        &self,
-        pages: &PageHeap<O>,
-        n: u32,
-        few: bool,
-        key: LinkKey,
-    ) -> Option<(FreeBatch, i64)> {
+    pub(crate) fn take<O: Os>(&self, pages: &PageHeap<O>, n: u32, few: bool, key: LinkKey) -> Option<(FreeBatch, i64)> {
         let page = self.current.get().some()?;
         // SAFETY: the current span is this heap's, so it has a record and is this thread's.
         let span = unsafe { OwnedSpan::at(pages.layout(), page) };
@@ -404,15 +398,16 @@ impl OwnedSpans {
         spans.for_each(|(page, _)| visit(unsafe { OwnedSpan::at(layout, page) }));
     }
 
-    /// Calls `visit` with the first page of each span that is mostly free.
-    pub(crate) fn for_each_mostly_free(&self, layout: &Layout, mut visit: impl FnMut(PageIndex)) {
+    /// Calls `visit` with the first page of each span that is mostly free, until it returns `false`. Returns whether it never did.
+    pub(crate) fn visit_mostly_free(&self, layout: &Layout, mut visit: impl FnMut(PageIndex) -> bool) -> bool {
         for class in self.classes.iter() {
             for (page, span) in class.with_free_blocks(layout) {
-                if is_mostly_free(span) {
-                    visit(page);
+                if is_mostly_free(span) && !visit(page) {
+                    return false;
                 }
             }
         }
+        true
     }
 
     /// Gives a span to the page heap: no block of it is out, and it is in no list.

@@ -10,12 +10,16 @@ use crate::thread::watched::release::{empty_magazines, release_all};
 use freestone_os::Os;
 
 /// The decay tick: once in a decay time, when the heap needs a new span, empties the bins that nothing was allocated from since the last one and
-/// hands over buffered blocks of other owners. An active bin keeps its blocks.
-pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) {
-    let Some(decay_ms) = own.shared().settings().decay_ms() else { return };
-    if !own.ticks().begin_tick(now_ms, decay_ms) {
-        return;
+/// hands over buffered blocks of other owners. An active bin keeps its blocks. Returns whether it was due.
+pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) -> bool {
+    let is_due = own.shared().settings().decay_ms().is_some_and(|decay_ms| own.ticks().begin_tick(now_ms, decay_ms));
+    if is_due {
+        run_tick(own);
     }
+    is_due
+}
+
+fn run_tick<O: Os>(own: Own<'_, O>) {
     drain_some(own);
     for class in 0..N_CLASSES {
         if own.bins().is_idle_since_last_asked(class) {

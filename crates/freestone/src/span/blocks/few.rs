@@ -9,13 +9,7 @@ use freestone_base::inbox::LinkKey;
 /// Takes up to `n` free blocks. If there are none, carves the next OS page first, and leaves those of its blocks free that are not taken; where the span may have memory behind it, as many
 /// OS pages as `n` blocks take, but only until there are [`SMALLEST_BATCH`].
 #[inline(never)]
-pub(crate) fn take_few(
-    span: &OwnedSpan<'_>,
-    n: u32,
-    os_page_bytes: usize,
-    key: LinkKey,
-    uncarved: &Uncarved,
-) -> Taken {
+pub(crate) fn take_few(span: &OwnedSpan<'_>, n: u32, os_page_bytes: usize, key: LinkKey, uncarved: &Uncarved) -> Taken {
     let n_least = if span.fresh_has_memory.get() { n.min(SMALLEST_BATCH) } else { 1 };
     let mut n_carved = 0;
     if span.n_free.get() == 0 {

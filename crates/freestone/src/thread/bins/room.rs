@@ -145,9 +145,16 @@ impl Bins {
         self.classes[class].allocs_at_tick.replace(allocs) == allocs
     }
 
+    /// Blocks handed out of a bin since [`Bins::is_idle_since_last_asked`] was called, or the heap began.
+    #[inline]
+    pub(crate) fn allocs_since_tick(&self, class: usize) -> u64 {
+        self.allocs(class).wrapping_sub(self.classes[class].allocs_at_tick.get())
+    }
+
     /// Resets an empty bin for the next heap of this record; the counters continue.
     pub(crate) fn reset(&self, class: usize) {
         self.withhold(class, 0);
+        self.is_idle_since_last_asked(class);
         self.set_capacity(class, 0);
         self.restart_flushed(class);
     }

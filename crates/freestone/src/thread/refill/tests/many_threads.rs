@@ -93,6 +93,31 @@ fn a_thread_that_allocates_many_short_blocks_has_a_span_of_its_own() {
     world.check().unwrap();
 }
 
+/// One that has allocated as many in a longer time, or whose record had another thread before, shares spans of all.
+#[test]
+#[cfg_attr(miri, ignore = "replaces 1,500,000 blocks")]
+fn a_thread_that_allocates_many_short_blocks_slowly_has_no_span_of_its_own() {
+    for ends in [false, true] {
+        let world = World::new(4096);
+        let (mut heap, other) = (world.heap(), world.heap());
+        world.shared.usage.set_n_heaps(17, 0);
+        let kept = other.allocate(64, 1).start;
+        for _ in 0..5 {
+            (0..200_000).for_each(|_| free(heap, heap.allocate(64, 1).start));
+            assert_eq!(heap.spans().n_pages(), 0, "the thread ends: {ends}");
+            if ends {
+                world.end(heap);
+                heap = world.heap();
+                world.shared.usage.set_n_heaps(17, 0);
+            } else {
+                world.os().advance_ms(1000);
+            }
+        }
+        free(other, kept);
+        world.check().unwrap();
+    }
+}
+
 /// A bin that gives back what it has borrowed gives back the room that it was granted for that, at a tick of its thread and of a tick in the midst of a refill.
 #[test]
 fn a_bin_that_gave_back_what_it_had_borrowed_holds_its_share() {
@@ -114,7 +139,7 @@ fn a_bin_that_gave_back_what_it_had_borrowed_holds_its_share() {
             (0..8).for_each(|_| drop_all(fill()));
             blocks = fill();
             assert!(heap.bins().borrowed(class) > 0);
-            [10_000, 20_000].into_iter().for_each(|now_ms| upkeep::tick(heap, now_ms));
+            [10_000, 20_000].into_iter().for_each(|now_ms| _ = upkeep::tick(heap, now_ms));
         }
         let (borrowed, capacity) = (heap.bins().borrowed(class), flush::bin_capacity(heap, class));
         assert_eq!((borrowed, world.shared.usage.room().lent_bytes(), capacity), (0, 0, 1), "{in_refill}");
@@ -205,7 +230,7 @@ fn of_dirty_memory_a_batch_for_all_threads_is_several_os_pages() {
         }
         let in_span = PAGE_BYTES / 2048;
         // Of the next span, with half as many as it holds.
-        (0..=in_span).for_each(|_| drop(heap.allocate(2048, 1)));
+        (0..=in_span).for_each(|_| _ = heap.allocate(2048, 1));
         assert_eq!(heap.bins().len(class_of(2048)), at_hand, "dirty: {is_dirty}");
     }
 }
