@@ -6,6 +6,8 @@
 //!  thread ───────────▶ available / full ───────────▶ thread
 //!                          ▲     │
 //!                  free ───┘     └─ no block is out ─▶ page heap
+//!
+//!  a span that gets a block back ─▶ freed ── its empty OS pages go back, if it is mostly free ─▶ available
 //! ```
 //!
 //! A thread that exits abandons its spans that still have blocks out; a thread that needs a span of the class adopts one. A block freed in
@@ -13,7 +15,7 @@
 //! not exist there and may have been changing the spans at the moment of the fork. When such an orphaned block is freed, it does not go back to
 //! its span; it is kept in a chain per class, and handed out again from there (`thread::orphaned`).
 //!
-//! Invariants: a span is in a list exactly while its owner is null, and then its page map entries say `ABANDONED`. The spans in `available`
+//! Invariants: a span is in a list exactly while its owner is null, and then its page map entries say `ABANDONED`. The spans in `available` and `freed`
 //! have a block to give. `n_available` counts them; read without the lock it is a hint.
 //! Long because: whatever happens to a span in a list happens here, under the lock of its class.
 //!
@@ -27,10 +29,11 @@ use crate::size_class::{N_CLASSES, PerClass, block_bytes};
 use crate::span::blocks::{self, Home, Refused, Taken};
 use crate::span::free_node::{self, Chain};
 use crate::span::os_pages::EmptyStretches;
+use crate::span::record::Listed;
 use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages};
 use crate::usage::Usage;
 use core::ffi::c_void;
-use core::ptr;
+use core::{mem, ptr};
 use freestone_base::inbox::{LinkKey, Node};
 use freestone_base::lock::{Forker, Guard, Lock};
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
@@ -39,14 +42,17 @@ use freestone_os::{Futex, Os};
 /// Rank of the locks of the classes.
 pub(crate) const RANK: u8 = 20;
 
-/// After so many bytes the lock of a class is released, for others to take, and a free goes on: giving them back takes a few milliseconds.
-pub(crate) const RELEASED_AT_ONCE: i64 = 16 << 20;
+/// After so many bytes the lock of a class is released, for others to take: giving them back takes a few milliseconds.
+const RELEASED_AT_ONCE: i64 = 16 << 20;
 
-/// So many frees that emptied OS pages, or more, and all of a class go back together: a call for each would be most of what such a free costs.
+/// After so many frees that emptied OS pages these go back together: a call for each would be most of what such a free costs.
 const EMPTIED_AT_ONCE: u32 = 16;
 
-/// One more for each so many spans that are looked through for that.
-const SPANS_PER_EMPTIED: u32 = 8;
+/// The most bytes that a free gives back, those of the last span aside.
+const FREED_AT_ONCE: i64 = 1 << 20;
+
+/// To look at a span takes about as long as to give back so many bytes.
+const LOOK_BYTES: i64 = 4096;
 
 /// Rank of the lock of orphaned heaps.
 pub(crate) const ORPHAN_RANK: u8 = 18;
@@ -63,13 +69,30 @@ unsafe impl Send for Orphan {}
 /// One class's spans without an owner, and its orphaned blocks.
 #[derive(Debug)]
 struct ClassLists {
+    freed: SpanList,
     available: SpanList,
     full: SpanList,
     orphaned: Chain,
-    /// Frees since spans that are mostly free gave their OS pages back, but those that are known to have emptied none; 1 at least if not all have.
+    /// Frees that emptied OS pages while too much was free in spans, since some last went back.
     n_emptied: u32,
     /// Since all spans gave theirs back, blocks were freed.
     has_freed: bool,
+}
+
+impl ClassLists {
+    /// The list of the spans that say so.
+    fn of(&self, listed: Listed) -> &SpanList {
+        match listed {
+            Listed::Freed => &self.freed,
+            Listed::Full => &self.full,
+            Listed::Partial | Listed::No => &self.available,
+        }
+    }
+
+    /// The list that the next block comes from: what was just freed is in the processor's cache.
+    fn next(&self) -> &SpanList {
+        if self.freed.is_empty() { &self.available } else { &self.freed }
+    }
 }
 
 // SAFETY: the lists hold page numbers, and the chain links free blocks that no thread has; both may move between threads.
@@ -106,6 +129,7 @@ impl CentralLists {
             classes: PerClass::new(
                 [const {
                     Lock::new(ClassLists {
+                        freed: SpanList::new(),
                         available: SpanList::new(),
                         full: SpanList::new(),
                         orphaned: Chain::EMPTY,
@@ -130,15 +154,14 @@ impl CentralLists {
         let class = span.class.get();
         let mut lists = self.classes[class as usize].lock();
         lists.has_freed = true;
-        lists.n_emptied = lists.n_emptied.saturating_add(1);
         usage.count_left_out(class as usize, i64::from(span.n_out.get()));
         span.owner.store(ptr::null_mut(), Ordering::Relaxed);
         span.set_entries(Entry::small(Generation::ABANDONED, class));
-        if is_full(&span) {
-            lists.full.push(&span);
-        } else {
-            self.list_available(&lists, class as usize, &span);
-        }
+        // Blocks of it may have been freed before.
+        let listed = if is_full(&span) { Listed::Full } else { Listed::Freed };
+        span.listed.set(listed);
+        lists.of(listed).push(&span);
+        self.count_available(class as usize, listed, 1);
     }
 
     /// Makes `owner`, of `generation`, the owner of a span of `class` that has a block to give. Returns the span; `None` if there is none.
@@ -154,8 +177,8 @@ impl CentralLists {
             return None;
         }
         let lists = self.classes[class].lock();
-        let span = lists.available.pop(pages.layout())?;
-        self.n_available[class].fetch_sub(1, Ordering::Relaxed);
+        let span = lists.next().pop(pages.layout())?;
+        self.count_available(class, Listed::Partial, -1);
         usage.count_left_out(class, -i64::from(span.n_out.get()));
         span.set_entries(Entry::small(generation, class as u8));
         span.owner.store(owner, Ordering::Release);
@@ -175,13 +198,12 @@ impl CentralLists {
         }
         let lists = self.classes[class].lock();
         loop {
-            let (page, _) = lists.available.iter(pages.layout()).next()?;
+            let page = lists.next().first()?;
             // SAFETY: the span is in a list, and the lock of its class is held.
             let span = unsafe { OwnedSpan::at(pages.layout(), page) };
             let taken = blocks::take_few(&span, n, pages.os().os_page_bytes(), key, &pages.uncarved);
             if is_full(&span) {
-                self.unlist_available(&lists, class, &span);
-                lists.full.push(&span);
+                self.move_to(&lists, class, &span, Listed::Full);
             }
             if taken.chain.len > 0 {
                 usage.count_left_out(class, i64::from(taken.chain.len));
@@ -210,7 +232,7 @@ impl CentralLists {
         if !span.owner.load(Ordering::Relaxed).is_null() {
             return FreeOutcome::Adopted;
         }
-        let (was_full, home) = (is_full(&span), Home::of(span));
+        let home = Home::of(span);
         // SAFETY: the block lies in the span and is the caller's (this function's contract).
         if let Err(refused) = unsafe { home.give_back(block, LinkKey::PLAIN) } {
             return FreeOutcome::Refused(refused);
@@ -219,50 +241,44 @@ impl CentralLists {
         usage.count_left_out(class, -1);
         let block_bytes = block_bytes(class) as i64;
         usage.add_free_in_spans(block_bytes);
-        let is_empty = span.n_out.get() == 0;
-        self.relist(&lists, class, &span, was_full, is_empty);
         lists.has_freed = true;
-        if !is_empty {
-            let is_over = usage.exceeds_bound_in_spans(&pages.settings, false);
-            let is_emptied = !is_over || os_pages::has_emptied_a_page(&span, index, pages.os().os_page_bytes());
-            lists.n_emptied = lists.n_emptied.saturating_add(u32::from(is_emptied));
-            let enough = EMPTIED_AT_ONCE.max(self.n_available[class].load(Ordering::Relaxed) / SPANS_PER_EMPTIED);
-            if is_over && is_emptied && lists.n_emptied >= enough {
-                let excess = pages.beyond_what_was_in_vain(usage);
-                if excess > 0 {
-                    self.release_listed(pages, usage, &mut lists, (class, excess.min(RELEASED_AT_ONCE), false));
-                }
-            }
-        }
-        drop(lists);
-        if is_empty {
+        if span.n_out.get() == 0 {
+            let listed = span.listed.replace(Listed::No);
+            lists.of(listed).remove(&span);
+            self.count_available(class, listed, -1);
+            drop(lists);
             free_empty_span(pages, usage, span);
+            return FreeOutcome::Freed;
+        }
+        self.move_to(&lists, class, &span, Listed::Freed);
+        if usage.exceeds_bound_in_spans(&pages.settings, false) {
+            let is_emptied = os_pages::has_emptied_a_page(&span, index, pages.os().os_page_bytes());
+            lists.n_emptied += u32::from(is_emptied);
+            let excess = if lists.n_emptied < EMPTIED_AT_ONCE { 0 } else { pages.beyond_what_was_in_vain(usage) };
+            if excess > 0 {
+                lists.n_emptied = 0;
+                self.release_listed(pages, usage, &mut lists, (class, excess.min(FREED_AT_ONCE), false));
+            }
         }
         FreeOutcome::Freed
     }
 
-    /// Moves a span of `class` that got a block back to the list it now belongs in, or out of the lists if it is empty. It is in `full` if it
-    /// `was_full`, else in `available`.
-    fn relist(&self, lists: &ClassLists, class: usize, span: &OwnedSpan<'_>, was_full: bool, is_empty: bool) {
-        match (was_full, is_empty) {
-            (true, false) => {
-                lists.full.remove(span);
-                self.list_available(lists, class, span);
-            }
-            (true, true) => lists.full.remove(span),
-            (false, true) => self.unlist_available(lists, class, span),
-            (false, false) => {}
+    /// Moves a span of `class` that is in a list to another one.
+    fn move_to(&self, lists: &ClassLists, class: usize, span: &OwnedSpan<'_>, to: Listed) {
+        let from = span.listed.replace(to);
+        if from != to {
+            lists.of(from).remove(span);
+            self.count_available(class, from, -1);
+            lists.of(to).push(span);
+            self.count_available(class, to, 1);
         }
     }
 
-    fn list_available(&self, lists: &ClassLists, class: usize, span: &OwnedSpan<'_>) {
-        lists.available.push(span);
-        self.n_available[class].fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn unlist_available(&self, lists: &ClassLists, class: usize, span: &OwnedSpan<'_>) {
-        lists.available.remove(span);
-        self.n_available[class].fetch_sub(1, Ordering::Relaxed);
+    /// Counts spans that came into a list (or, negative, left it).
+    fn count_available(&self, class: usize, listed: Listed, n: i32) {
+        if listed != Listed::Full {
+            self.n_available[class].fetch_add(n as u32, Ordering::Relaxed);
+        }
     }
 
     /// Whether no thread has begun within a decay time to have OS pages of all classes go back; the calling one begins now.
@@ -282,36 +298,21 @@ impl CentralLists {
             let has_some = || self.n_available[class].load(Ordering::Relaxed) > 0;
             while left > 0 && has_some() {
                 let most = left.min(RELEASED_AT_ONCE);
-                let released = self.release_some(pages, usage, class, (most, bytes.is_none()));
-                left -= released;
-                if released < most {
+                let mut lists = self.classes[class].lock();
+                let spent = self.release_listed(pages, usage, &mut lists, (class, most, bytes.is_none()));
+                drop(lists);
+                left -= spent;
+                if spent < most {
                     break;
                 }
-                if left > 0 {
-                    // Who has waited for the lock would find it taken again.
-                    Futex::wait_for(&AtomicU32::new(0), 0, Some(1));
-                }
+                // Who has waited for the lock would find it taken again.
+                Futex::wait_for(&AtomicU32::new(0), 0, Some(1));
             }
         }
     }
 
-    /// As [`CentralLists::release_os_pages`], of one class, and no more than `most` bytes but for those of a span. Returns how many bytes of blocks that were; 0 if
-    /// the kernel has kept some.
-    fn release_some<O: Os>(
-        &self,
-        pages: &PageHeap<O>,
-        usage: &Usage,
-        class: usize,
-        (most, of_all): (i64, bool),
-    ) -> i64 {
-        let mut lists = self.classes[class].lock();
-        if !(if of_all { lists.has_freed } else { lists.n_emptied > 0 }) {
-            return 0;
-        }
-        self.release_listed(pages, usage, &mut lists, (class, most, of_all))
-    }
-
-    /// As [`CentralLists::release_some`], under the lock of the class.
+    /// As [`CentralLists::release_os_pages`], of one class, under its lock, and no more than `most` bytes but for those of a span. Returns how many bytes went back, and
+    /// [`LOOK_BYTES`] for each span that was looked at; less than `most` if that was all.
     fn release_listed<O: Os>(
         &self,
         pages: &PageHeap<O>,
@@ -319,25 +320,26 @@ impl CentralLists {
         lists: &mut ClassLists,
         (class, most, of_all): (usize, i64, bool),
     ) -> i64 {
+        let of_others = of_all && mem::take(&mut lists.has_freed);
+        // SAFETY: the spans are in lists, and the lock of their class is held.
+        let span_at = |page| unsafe { OwnedSpan::at(pages.layout(), page) };
+        while let Some(page) = lists.available.first().filter(|_| of_others) {
+            self.move_to(lists, class, &span_at(page), Listed::Freed);
+        }
         let mut stretches = EmptyStretches::new();
-        let mut released = 0;
-        for (page, span) in lists.available.iter(pages.layout()) {
-            if released >= most {
-                break;
-            }
-            if of_all || os_pages::is_mostly_free(span) {
-                // SAFETY: the span is in a list, and the lock of its class is held. To give OS pages back does not change the list.
-                let span = unsafe { OwnedSpan::at(pages.layout(), page) };
-                released += i64::from(release_os_pages(pages, &span, &mut stretches)) * block_bytes(class) as i64;
+        let (mut n_looked, mut n_released) = (0, 0);
+        let spent = |n_looked, n_released| n_looked * LOOK_BYTES + n_released * block_bytes(class) as i64;
+        while spent(n_looked, n_released) < most {
+            let Some(span) = lists.freed.first().map(span_at) else { break };
+            self.move_to(lists, class, &span, Listed::Partial);
+            n_looked += 1;
+            if of_all || os_pages::is_mostly_free(&span) {
+                n_released += i64::from(release_os_pages(pages, &span, &mut stretches));
             }
         }
-        usage.add_free_in_spans(-released);
+        usage.add_free_in_spans(-spent(0, n_released));
         pages.purge_inside(&mut stretches);
-        let is_whole = released < most || stretches.were_kept();
-        // The rest goes with what is emptied next, or with a look through all classes.
-        lists.n_emptied = u32::from(!is_whole);
-        lists.has_freed &= !(is_whole && of_all);
-        if stretches.were_kept() { 0 } else { released }
+        if stretches.were_kept() { 0 } else { spent(n_looked, n_released) }
     }
 
     /// Keeps orphaned blocks of `class`, whose spans are not to be touched. All that are kept are marked as in a bin and linked with the same `key`.
@@ -361,7 +363,7 @@ impl CentralLists {
     /// Takes all orphaned blocks of `class`; none if another thread holds the lock of the class.
     pub(crate) fn take_orphaned(&self, class: usize) -> Chain {
         match self.classes[class].try_lock() {
-            Some(mut lists) => core::mem::replace(&mut lists.orphaned, Chain::EMPTY),
+            Some(mut lists) => mem::replace(&mut lists.orphaned, Chain::EMPTY),
             None => Chain::EMPTY,
         }
     }
@@ -386,7 +388,7 @@ impl CentralLists {
     /// Calls `visit` with each span of `class` that has no owner, under the lock: its first page, its record, and whether it is listed as full.
     pub(crate) fn inspect(&self, layout: &Layout, class: usize, mut visit: impl FnMut(PageIndex, &Span, bool)) {
         let lists = self.classes[class].lock();
-        lists.available.iter(layout).for_each(|(page, span)| visit(page, span, false));
+        lists.freed.iter(layout).chain(lists.available.iter(layout)).for_each(|(page, span)| visit(page, span, false));
         lists.full.iter(layout).for_each(|(page, span)| visit(page, span, true));
     }
 

@@ -230,11 +230,45 @@ fn no_free_gives_back_all_that_has_become_too_much() {
         let purged = world.purged_by(|| free_one(span, span.blocks[span.blocks.len() - 1]));
         (most, n_purges) = (most.max(purged), n_purges + usize::from(purged > 0));
     }
-    assert!(most as i64 <= RELEASED_AT_ONCE + PAGE_BYTES as i64, "{most} bytes at once");
-    assert!((4..=16).contains(&n_purges), "{n_purges} of {n_spans} frees");
+    assert!(most as i64 <= FREED_AT_ONCE + PAGE_BYTES as i64, "{most} bytes at once");
+    assert!((most as i64) > FREED_AT_ONCE / 2 && n_purges <= n_spans / EMPTIED_AT_ONCE as usize, "{n_purges} frees");
     (0..8).for_each(|_| world.shared.release_in_spans());
     let of_all = n_spans * (span_pages(class).to_bytes().0 / OS_PAGE_BYTES - 1);
     assert_eq!(world.shared.pages.stats().purged_bytes as usize / OS_PAGE_BYTES, of_all);
+    assert_eq!(world.check(), Ok(()));
+}
+
+/// Where nothing can go back, a free looks at some spans, and the frees that follow at others.
+#[test]
+#[cfg_attr(miri, ignore = "frees 30,000 blocks")]
+fn no_free_looks_at_all_spans() {
+    let world = World::new(OS_PAGE_BYTES);
+    world.set(key::DIRTY_MAX, "0");
+    let (class, in_os_page) = (class_of(1024), OS_PAGE_BYTES / 1024);
+    let spans: Vec<_> = (0..600).map(|_| span_with(&world, class, usize::MAX)).collect();
+    spans.iter().for_each(|span| abandon(&world, span));
+    let free_one = |span: &OwnSpan, block| assert_eq!(free(&world, span, block), FreeOutcome::Freed);
+    // Of each OS page one block stays.
+    for span in &spans {
+        span.blocks
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| at % in_os_page > 0)
+            .for_each(|(_, &block)| free_one(span, block));
+    }
+    let n_freed = || spans.iter().filter(|span| span_at(&world, span.page).listed.get() == Listed::Freed).count();
+    let emptied = spans
+        .iter()
+        .flat_map(|span| span.blocks[in_os_page..].iter().step_by(in_os_page).map(move |&block| (span, block)));
+    let (mut before, mut n_looks) = (n_freed(), 0);
+    assert_eq!(before, spans.len());
+    for (span, block) in emptied.take(8 * EMPTIED_AT_ONCE as usize) {
+        free_one(span, block);
+        let looked = before.saturating_sub(n_freed());
+        assert!(looked as i64 <= FREED_AT_ONCE / LOOK_BYTES, "{looked} spans at once");
+        (before, n_looks) = (n_freed(), n_looks + usize::from(looked > 0));
+    }
+    assert!(n_looks >= 2 && before < 20, "{n_looks} looks, {before} left");
     assert_eq!(world.check(), Ok(()));
 }
 

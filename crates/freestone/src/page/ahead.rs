@@ -58,7 +58,7 @@ impl RunsAhead {
 
 impl<O: Os> PageHeap<O> {
     /// Allocates a run of `pages` for a small span: an emptied span's if a dirty one is preferred and one is listed, or one of those `ahead`, if a search for a dirty one would find none, or a clean one is preferred. Else takes, if
-    /// there are none ahead and the run is clean, so many that there are `most` in all. `None` as for [`PageHeap::allocate`].
+    /// there are none ahead and the run is clean, up to `most` in all. `None` as for [`PageHeap::allocate`].
     pub(crate) fn allocate_span(
         &self,
         ahead: &mut RunsAhead,
@@ -83,7 +83,7 @@ impl<O: Os> PageHeap<O> {
         let run = self.allocate_more(pages, Pages(1), Kind::Small, more, prefers)?;
         let has_searched = prefers == Prefers::Dirty;
         if !has_some {
-            let n = if run.pages > pages { most - 1 } else { 0 };
+            let n = run.pages.0 / pages.0 - 1;
             // Without a search, the runs are used without the lock only if nothing was ever dirty.
             *ahead = RunsAhead { first: run.page + pages, pages, n, seen: if has_searched { seen } else { 0 } };
         } else if fits && run.zero && has_searched {

@@ -96,7 +96,7 @@ impl<O: Os> PageHeap<O> {
         self.allocate_more(wanted, Pages(1), Kind::Large, FILLED, Prefers::Dirty)
     }
 
-    /// As [`PageHeap::allocate`], but takes up to `more` runs of this length besides. Small: if they are clean, and in one row; then the result has as many
+    /// As [`PageHeap::allocate`], but takes up to `more` runs of this length besides. Small: if they are clean, and in one row, which is no longer than the longest clean run; then the result has as many
     /// pages as the row, and all runs but the first are ahead. Large: if they are dirty; they are left in the lists. Where clean pages are preferred, dirty
     /// ones are taken only if no clean ones can be had.
     pub(super) fn allocate_more(
@@ -162,7 +162,12 @@ impl<O: Os> PageHeap<O> {
             self.fill(&mut state, wanted, &were);
         }
         if kind == Kind::Small && more > 0 && self.settings.limit_hard_bytes().is_none() {
-            let row = Pages(wanted.0 * (more + 1));
+            // No longer than what is clean: else what lies between spans that stay would stay clean, and the high-water mark would rise.
+            let longest = state.runs.longest_clean().map_or(Pages::ZERO, |run| run.pages);
+            let mut row = Pages(wanted.0 * (more + 1));
+            while row > longest && longest >= wanted {
+                row = row - wanted;
+            }
             // First: what comes into use is counted when the row is taken.
             self.ahead.add(row - wanted);
             if let Some(run) = self.take_clean(state, Request { pages: row, room: row, ..request }) {

@@ -88,7 +88,7 @@ pub(crate) enum PageAccess {
     Denied,
 }
 
-/// Which list of its owner a small span is in.
+/// Which list of its owner, or of those without one, a small span is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Listed {
@@ -98,6 +98,8 @@ pub(crate) enum Listed {
     Partial,
     /// That of spans without one.
     Full,
+    /// That of spans without an owner that have got blocks back since somebody looked for OS pages that these emptied.
+    Freed,
 }
 
 /// See the module header. 64 bytes: one cache line.

@@ -11,15 +11,15 @@ const ALLOWED_LEAST_BYTES: u32 = 4096;
 /// See [`ALLOWED_LEAST_BYTES`].
 const ALLOWED_LEAST: u32 = 8;
 
-/// Up to this many threads, bins have their whole capacity, and each thread has spans of its own.
-pub(crate) const FEW_THREADS: u32 = 16;
+/// Up to this many heaps, bins have their whole capacity.
+const FEW_HEAPS: u32 = 4;
 
-/// Bytes of one class that all threads together may cache, where there are more threads than that.
+/// Bytes of one class that all threads together may cache, where there are more heaps than that.
 const SHARED_BYTES: usize = 4 << 20;
 
 /// The most blocks that a bin of `capacity` blocks of `block_bytes` may hold in a process of `n_heaps` heaps, if it has borrowed room for `borrowed` beyond its share.
 pub(crate) fn shared(capacity: u32, block_bytes: usize, n_heaps: u32, borrowed: u32) -> u32 {
-    if n_heaps <= FEW_THREADS {
+    if n_heaps <= FEW_HEAPS {
         return capacity;
     }
     let share = (SHARED_BYTES / n_heaps as usize / block_bytes).max(1);

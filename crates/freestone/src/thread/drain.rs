@@ -185,7 +185,7 @@ fn look_at<O: Os>(own: Own<'_, O>, mut classes: u64) {
         for class in (lowest..N_CLASSES).step_by(64) {
             // A bin that others keep filled neither runs empty nor overflows.
             own.publish_if_much(class, own.bins().live(class));
-            if own.bins().len(class) > 2 * i64::from(flush::own_capacity(own, class)) {
+            if own.bins().len(class) > 2 * i64::from(flush::bin_capacity(own, class)) {
                 flush::look_at_full(own, class);
             }
         }

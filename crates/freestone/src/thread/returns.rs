@@ -4,7 +4,7 @@
 //! gives back the OS pages in which no block is out (`span_purge` says when). An invalid free of a small block is detected here: its
 //! span refuses the block, and the free is reported.
 
-use crate::central::{self, RELEASED_AT_ONCE};
+use crate::central;
 use crate::misuse::Misuse;
 use crate::size_class::{block_at, block_bytes};
 use crate::span::blocks::{Home, Refused};
@@ -139,7 +139,7 @@ fn publish_free<O: Os>(own: Own<'_, O>) {
     }
 }
 
-/// Purges the OS pages of spans that were emptied while the bound was not passed, a part of them in each call; at most once in a decay time. Those of spans without an owner, too, if it is
+/// Purges the OS pages of spans that were emptied while the bound was not passed; at most once in a decay time. Those of spans without an owner, too, if it is
 /// passed, unless another thread has done that within a decay time.
 #[cold]
 pub(crate) fn sweep<O: Os>(own: Own<'_, O>) {
@@ -147,15 +147,9 @@ pub(crate) fn sweep<O: Os>(own: Own<'_, O>) {
     let Some(decay_ms) = shared.settings().decay_ms() else { return };
     let now_ms = own.now_ms();
     if own.purge().begin_sweep(now_ms, decay_ms) {
-        let least = own.accounts().unpublished_free() - RELEASED_AT_ONCE;
-        let is_whole = own.spans().visit_mostly_free(own.layout(), |page| {
-            wait(own, page);
-            own.accounts().unpublished_free() > least
-        });
+        own.spans().for_each_mostly_free(own.layout(), |page| wait(own, page));
         release_waiting(own);
-        if !is_whole {
-            own.purge().resume_sweep();
-        } else if shared.central.begin_sweep(now_ms, decay_ms) {
+        if shared.central.begin_sweep(now_ms, decay_ms) {
             shared.release_in_spans();
         }
     }

@@ -4,9 +4,11 @@
 //! owner, and leave such spans to all. A block of a span of its own takes fewer instructions to free, so a thread that allocates many gets one.
 
 use crate::size_class::{block_bytes, class_of};
-use crate::thread::capacity::FEW_THREADS;
 use crate::thread::heap::own::Own;
 use freestone_os::Os;
+
+/// Up to this many threads, each has spans of its own.
+pub(crate) const FEW_THREADS: u32 = 16;
 
 /// The first class whose spans are always left to all threads.
 const LEFT_FROM: usize = class_of(1024);

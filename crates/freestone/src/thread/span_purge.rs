@@ -160,12 +160,6 @@ impl SpanPurge {
         self.needs_sweep.set(false);
         true
     }
-
-    /// Notes that the sweep that was begun is to go on with the next flush.
-    pub(crate) fn resume_sweep(&self) {
-        self.last_sweep_ms.set(0);
-        self.needs_sweep.set(true);
-    }
 }
 
 #[cfg(test)]

@@ -398,16 +398,15 @@ impl OwnedSpans {
         spans.for_each(|(page, _)| visit(unsafe { OwnedSpan::at(layout, page) }));
     }
 
-    /// Calls `visit` with the first page of each span that is mostly free, until it returns `false`. Returns whether it never did.
-    pub(crate) fn visit_mostly_free(&self, layout: &Layout, mut visit: impl FnMut(PageIndex) -> bool) -> bool {
+    /// Calls `visit` with the first page of each span that is mostly free.
+    pub(crate) fn for_each_mostly_free(&self, layout: &Layout, mut visit: impl FnMut(PageIndex)) {
         for class in self.classes.iter() {
             for (page, span) in class.with_free_blocks(layout) {
-                if is_mostly_free(span) && !visit(page) {
-                    return false;
+                if is_mostly_free(span) {
+                    visit(page);
                 }
             }
         }
-        true
     }
 
     /// Gives a span to the page heap: no block of it is out, and it is in no list.

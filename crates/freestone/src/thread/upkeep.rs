@@ -11,6 +11,7 @@ use freestone_os::Os;
 
 /// The decay tick: once in a decay time, when the heap needs a new span, empties the bins that nothing was allocated from since the last one and
 /// hands over buffered blocks of other owners. An active bin keeps its blocks. Returns whether it was due.
+#[inline(never)]
 pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) -> bool {
     let is_due = own.shared().settings().decay_ms().is_some_and(|decay_ms| own.ticks().begin_tick(now_ms, decay_ms));
     if is_due {

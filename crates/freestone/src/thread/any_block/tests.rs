@@ -86,10 +86,9 @@ proptest! {
             if at == 0 {
                 crate::thread::upkeep::flush_all(heap);
                 let mut stretches = crate::span::os_pages::EmptyStretches::new();
-                heap.spans().visit_mostly_free(heap.layout(), |page| {
+                heap.spans().for_each_mostly_free(heap.layout(), |page| {
                     let _ =
                         crate::thread::spans::release_os_pages(heap.shared(), heap.lookup(), page, &mut stretches);
-                    true
                 });
                 heap.shared().pages.purge_inside(&mut stretches);
             }

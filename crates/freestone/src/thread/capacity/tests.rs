@@ -2,13 +2,13 @@ use super::*;
 
 #[test]
 fn a_bin_of_a_process_of_few_threads_has_its_whole_capacity() {
-    assert_eq!(shared(4096, 16, FEW_THREADS, 0), 4096);
+    assert_eq!(shared(4096, 1024, FEW_HEAPS, 0), 4096);
     assert_eq!(shared(1, 32768, 1, 7), 1);
 }
 
 #[test]
 fn among_many_threads_all_bins_of_a_class_together_hold_a_fixed_number_of_bytes_and_each_a_block() {
-    for (block_bytes, n_heaps) in [(16, 17), (64, 1000), (1024, 64), (32768, 5000)] {
+    for (block_bytes, n_heaps) in [(16, 17), (256, 5), (64, 1000), (1024, 64), (32768, 5000)] {
         let bytes = shared(u32::MAX, block_bytes, n_heaps, 0) as usize * block_bytes;
         assert!(bytes * n_heaps as usize <= SHARED_BYTES || bytes == block_bytes, "{block_bytes} {n_heaps}");
     }

@@ -79,6 +79,21 @@ fn every_bin_that_a_drain_brings_beyond_twice_its_capacity_is_flushed_whatever_i
     world.check().unwrap();
 }
 
+/// What all bins of a class may hold together, where there are many heaps, bounds what others hand over, too.
+#[test]
+fn a_drain_brings_a_bin_no_further_than_twice_its_share() {
+    let world = World::new(4096);
+    let (owner, other) = (world.heap(), world.heap());
+    world.shared.usage.set_n_heaps(16, 0);
+    let class = class_of(1000);
+    owner.bins().set_capacity(class, 1000);
+    hand_over(other, &(0..1500).map(|_| owner.allocate(1000, 1).start).collect::<Vec<_>>());
+    drain(owner);
+    let (len, most) = (owner.bins().len(class), i64::from(flush::bin_capacity(owner, class)));
+    assert!(len <= 2 * most && most < 300, "{len} blocks, of which it may have {most}");
+    world.check().unwrap();
+}
+
 fn blocks_of(owner: Own<'_, Fake>, n: usize) -> Vec<*mut u8> {
     (0..n).map(|_| owner.allocate(40, 1).start).collect()
 }
