@@ -162,12 +162,7 @@ impl<O: Os> PageHeap<O> {
             self.fill(&mut state, wanted, &were);
         }
         if kind == Kind::Small && more > 0 && self.settings.limit_hard_bytes().is_none() {
-            // No longer than what is clean: else what lies between spans that stay would stay clean, and the high-water mark would rise.
-            let longest = state.runs.longest_clean().map_or(Pages::ZERO, |run| run.pages);
-            let mut row = Pages(wanted.0 * (more + 1));
-            while row > longest && longest >= wanted {
-                row = row - wanted;
-            }
+            let row = row_of(&state, wanted, more + 1);
             // First: what comes into use is counted when the row is taken.
             self.ahead.add(row - wanted);
             if let Some(run) = self.take_clean(state, Request { pages: row, room: row, ..request }) {
@@ -316,6 +311,17 @@ impl<O: Os> PageHeap<O> {
         }
         Some(run)
     }
+}
+
+/// The length of a row of up to `n` runs of `wanted` pages: no longer than what is clean, if a run has room there. Else what lies between spans that stay would stay
+/// clean, and the high-water mark would rise.
+fn row_of(state: &State, wanted: Pages, n: u32) -> Pages {
+    let longest = state.runs.longest_clean().map_or(Pages::ZERO, |run| run.pages);
+    let mut row = Pages(wanted.0 * n);
+    while row > longest && longest >= wanted {
+        row -= wanted;
+    }
+    row
 }
 
 #[cfg(test)]
