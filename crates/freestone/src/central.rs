@@ -305,8 +305,10 @@ impl CentralLists {
                 if spent < most {
                     break;
                 }
-                // Who has waited for the lock would find it taken again.
-                Futex::wait_for(&AtomicU32::new(0), 0, Some(1));
+                if left > 0 {
+                    // Who has waited for the lock would find it taken again.
+                    Futex::wait_for(&AtomicU32::new(0), 0, Some(1));
+                }
             }
         }
     }
