@@ -268,7 +268,7 @@ fn names_that_are_not_utf_8_are_names_like_others() {
         let refused = refused.arg(OsStr::from_bytes(b"\xff.out")).args(started).current_dir(&folder).output().unwrap();
         assert_eq!(refused.status.code(), Some(2), "{arguments:?}");
         holds(&harness::said(&refused), &["is not UTF-8", arguments[1]]);
-        assert!(!folder.join("started").exists());
+        assert!(!folder.join("started").exists() && !folder.join(OsStr::from_bytes(b"\xff.out")).exists());
     }
     there(&[&["record", "--stacks=1", "-o", &trace], &own[..]].concat(), &[ls]);
     holds(&there(&["trace", &trace], &[]).1, &["Call sites"]);

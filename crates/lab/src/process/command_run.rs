@@ -130,8 +130,8 @@ pub(crate) fn run_captured(
     match finished.end {
         End::Exited(_) => {}
         End::TimedOut if report.read().is_ok() => bail!(
-            "has ended, but a process that it started held its output for more than {seconds} s and was ended; redirect that process's output, or \
-             raise --timeout"
+            "has ended, but a process that it started held its output for more than {seconds} s; redirect that process's output, or raise \
+             --timeout"
         ),
         End::TimedOut => bail!("took longer than {seconds} s and was ended; raise --timeout"),
         End::Interrupted => bail!("interrupted"),

@@ -70,15 +70,13 @@ pub(super) fn run(options: &RunOptions) -> Result<u8> {
     }
     let scratch = ScratchFolder::new("profile")?;
     let folder = match &options.dumps {
-        Some(folder) => {
-            fs::create_dir_all(folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
-            fs::canonicalize(folder)?
-        }
+        Some(folder) => std::path::absolute(folder)?,
         None => scratch.path().to_path_buf(),
     };
     if folder.to_str().is_none() {
         bail!("{} is not UTF-8; choose another: --dumps FOLDER", folder.display());
     }
+    fs::create_dir_all(&folder).with_context(|| format!("the folder {} cannot be made", folder.display()))?;
     let variable = |name: &str, value: OsString| (format!("FREESTONE_HEAP_PROFILE{name}"), value);
     let dumps = RunDumps::in_folder(&folder)?;
     allocator.environment.extend([
