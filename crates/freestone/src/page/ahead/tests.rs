@@ -136,6 +136,7 @@ fn what_goes_back_unused_did_not_come_out_fresh() {
 
 /// One block in many of each burst stays, so that less is clean between the spans that stay than is taken at once.
 #[test]
+#[cfg_attr(miri, ignore = "frees 160,000 blocks")]
 fn bursts_of_which_little_stays_use_the_addresses_between_what_stays() {
     let world = World::new(4096);
     let (heap, pages) = (world.heap(), &world.shared.pages);
