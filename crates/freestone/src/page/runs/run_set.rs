@@ -91,30 +91,40 @@ impl RunSet {
     }
 
     /// The runs, those of the list with the longest first.
-    pub(super) fn longest(&self, records: &Records) -> impl Iterator<Item = (PageIndex, Pages)> {
-        let mut words = self.bitmap;
-        let mut lists = core::iter::from_fn(move || {
-            let (at, word) = words.iter_mut().enumerate().rev().find(|(_, word)| **word != 0)?;
-            let bit = word.ilog2() as usize;
-            *word &= !(1 << bit);
-            self.lists.get(at * 64 + bit)
-        });
-        let mut runs = None;
-        core::iter::from_fn(move || {
-            loop {
-                if runs.is_none() {
-                    runs = Some(records.iter(lists.next()?));
-                }
-                match runs.as_mut().and_then(Iterator::next) {
-                    Some((page, run)) => return Some((page, run.n_pages())),
-                    None => runs = None,
-                }
-            }
-        })
+    pub(super) fn longest<'a>(&'a self, records: &'a Records) -> Longest<'a> {
+        Longest { set: self, records, bitmap: self.bitmap, next: PageIndex::NONE }
     }
 
     /// Every run in the set.
     pub(super) fn iter(&self, records: &Records) -> impl Iterator<Item = PageIndex> {
         self.lists.iter().flat_map(|list| records.iter(list).map(|(page, _)| page))
+    }
+}
+
+/// See [`RunSet::longest`].
+pub(super) struct Longest<'a> {
+    set: &'a RunSet,
+    records: &'a Records,
+    /// The lists that were not looked at yet.
+    bitmap: [u64; WORDS],
+    /// The next run of the list that was looked at last.
+    next: PageIndex,
+}
+
+impl Iterator for Longest<'_> {
+    type Item = (PageIndex, Pages);
+
+    /// A function of its own, because several searches have one loop around it each.
+    #[inline(never)]
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.next == PageIndex::NONE {
+            let (at, word) = self.bitmap.iter_mut().enumerate().rev().find(|(_, word)| **word != 0)?;
+            let bit = word.ilog2() as usize;
+            *word &= !(1 << bit);
+            self.next = self.set.lists.get(at * 64 + bit).and_then(SpanList::first).unwrap_or(PageIndex::NONE);
+        }
+        let (page, run) = (self.next, self.records.get(self.next));
+        self.next = run.next.get();
+        Some((page, run.n_pages()))
     }
 }

@@ -116,6 +116,24 @@ fn mappings_of_a_source_are_moved_wherever_they_end() {
     }
 }
 
+/// What is copied of a source does not grow with it.
+#[test]
+fn little_is_copied_of_a_very_long_source() {
+    if again::is_emulated() {
+        return;
+    }
+    let length = 256 * MIB;
+    let range = TestRange::new(&Linux, 1024 * MIB, 2 * length);
+    range.advise_huge(0..101 * MIB + PAGE_BYTES, false).unwrap();
+    range.release(length..2 * length).unwrap();
+    let before = faults();
+    // SAFETY: the source is committed, the target was unmapped above, and both are this test's.
+    unsafe { move_pieces(range.at(0), length, range.at(length)) }.unwrap();
+    let copied = (faults() - before) as usize * Linux.os_page_bytes();
+    assert!(copied <= 2 * PIECE_MOST + MIB, "{copied} bytes");
+    range.release(0..2 * length).unwrap();
+}
+
 /// Mappings of one page each.
 #[test]
 fn a_source_of_many_mappings_is_copied() {
