@@ -376,12 +376,7 @@ impl CentralLists {
         self.has_orphaned.load(Ordering::Relaxed)
     }
 
-    /// The orphaned heap to look at next; `None` if another thread looks at one.
-    pub(crate) fn try_lock_orphan(&self) -> Option<OrphanGuard<'_>> {
-        self.orphan.try_lock()
-    }
-
-    /// The same, for who makes a heap an orphaned one.
+    /// The orphaned heap to look at next: for who makes a heap one, or looks for blocks of others.
     pub(crate) fn lock_orphan(&self) -> OrphanGuard<'_> {
         self.has_orphaned.store(true, Ordering::Relaxed);
         self.orphan.lock()

@@ -325,8 +325,9 @@ fn a_thread_does_not_wait_for_orphaned_blocks() {
 #[test]
 fn the_locks_are_held_from_before_a_fork_until_after_it() {
     let world = World::new(OS_PAGE_BYTES);
-    let is_free =
-        || world.shared.central.classes.iter().map(|class| class.try_lock().is_some()).collect::<BTreeSet<_>>();
+    let central = &world.shared.central;
+    let classes = || central.classes.iter().map(|class| class.try_lock().is_some());
+    let is_free = || classes().chain([central.orphan.try_lock().is_some()]).collect::<BTreeSet<_>>();
     assert_eq!(is_free(), BTreeSet::from([true]));
     world.shared.lock_for_fork();
     assert_eq!(is_free(), BTreeSet::from([false]));

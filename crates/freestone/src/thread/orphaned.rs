@@ -10,7 +10,7 @@
 //!
 //! Sorting writes to blocks, and so takes memory for each of their OS pages: no more than the span has that it may save, unless there is no other memory.
 //!
-//! Threads: any; one at a time takes and sorts, and the others go on without.
+//! Threads: any; one at a time takes and sorts, and the others wait: each would make a new span instead, in every generation of children that fork again.
 
 use crate::central::{CentralLists, Orphan};
 use crate::misuse::Misuse;
@@ -38,7 +38,7 @@ pub(crate) struct Effort {
 
 impl Effort {
     /// Where a new span would do.
-    pub(crate) const LITTLE: Self = Self { inboxes: 8, bytes: PAGE_BYTES };
+    pub(crate) const LITTLE: Self = Self { inboxes: 32, bytes: 4 * PAGE_BYTES };
     /// Where there is no memory for one.
     pub(crate) const ALL: Self = Self { inboxes: usize::MAX, bytes: usize::MAX };
 }
@@ -85,9 +85,7 @@ pub(crate) fn take_one<O: Os>(own: Own<'_, O>, class: usize, effort: Effort) -> 
 /// Takes up to `n` orphaned blocks of a class, but not for an explicit heap.
 fn take_each<O: Os>(own: Own<'_, O>, wanted: (usize, u32), effort: Effort, put: &mut dyn FnMut(FreeBlock)) {
     if own.holdings().is_none() {
-        if let Some(mut orphan) = own.shared().central.try_lock_orphan() {
-            take_kept(own, wanted, (&mut orphan, effort), put);
-        }
+        take_kept(own, wanted, (&mut own.shared().central.lock_orphan(), effort), put);
     }
 }
 

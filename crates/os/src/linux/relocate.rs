@@ -18,7 +18,7 @@
 //! A source that is refused consists of several mappings: it got advice for the huge pages that lie wholly inside it, or it was moved before, and has
 //! grown since into memory beside the mapping that was moved. Where a mapping ends is not known, so the source is moved in pieces: if one is refused, its
 //! first half is tried, and behind a piece that was not refused twice as much. Pieces of one mapping become one again at the target. A refused piece
-//! that is shorter than [`PIECE_LEAST`], or than an eighth of the source and [`PIECE_MOST`], is copied, with more of the run than the program asked for: so not by
+//! that is shorter than [`PIECE_LEAST`], or than an eighth of the source and [`LONGEST_COPIED`], is copied, with more of the run than the program asked for: so not by
 //! `memcpy`, which may be a checked one.
 //!
 //! # Safety
@@ -40,11 +40,11 @@ const MREMAP_DONTUNMAP: c_int = 4;
 /// mappings of their own, whose number has a limit.
 const PIECE_LEAST: usize = 2 << 20;
 
-/// Pieces of at most this part of the source are not halved, if it is no more than [`PIECE_MOST`].
+/// Pieces of at most this part of the source are not halved, if it is no more than [`LONGEST_COPIED`].
 const PIECE_SHARE: usize = 8;
 
 /// Pieces of more bytes are halved, however long the source is: to copy one takes as long as a thousand calls.
-const PIECE_MOST: usize = 4 << 20;
+const LONGEST_COPIED: usize = 4 << 20;
 
 /// See [`Os::relocate`](crate::Os::relocate).
 ///
@@ -84,7 +84,7 @@ unsafe fn move_pieces(from: *mut u8, bytes: usize, to: *mut u8) -> Result<(), Ta
         // SAFETY: the piece of the source is committed, and that of the target is unmapped.
         match unsafe { move_to(from_piece, length, to_piece) } {
             Ok(()) => {}
-            Err(Errno::FAULT) if length > (bytes / PIECE_SHARE).clamp(PIECE_LEAST, PIECE_MOST) => {
+            Err(Errno::FAULT) if length > (bytes / PIECE_SHARE).clamp(PIECE_LEAST, LONGEST_COPIED) => {
                 length = cut(from_piece.addr(), length / 2);
                 continue;
             }

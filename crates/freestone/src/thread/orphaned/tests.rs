@@ -7,7 +7,6 @@ use crate::span::free_node::MARK;
 use crate::testing::World;
 use crate::thread::life::succession::Which;
 use crate::thread::upkeep;
-use freestone_base::lock::Forker;
 use freestone_os::fake::Fake;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -169,18 +168,24 @@ fn without_memory_for_a_span_every_block_that_waits_is_looked_at() {
     }
 }
 
+/// Who did not wait would make a new span.
 #[test]
-fn a_fork_waits_for_who_sorts() {
+fn a_thread_waits_for_another_that_takes_orphaned_blocks() {
     let world = world();
     let (own, lost) = (world.heap(), world.heap());
     let waiting = blocks(lost, BYTES, 100);
     free_all(own, &waiting);
     world.orphan_others(own);
-    world.shared.central.lock_for_fork();
-    assert!(take_one(own, class_of(BYTES), Effort::LITTLE).is_none());
-    // SAFETY: this thread took the locks, and goes on after the fork.
-    world.shared.central.unlock_after_fork(unsafe { Forker::new() });
-    assert!(take_one(own, class_of(BYTES), Effort::LITTLE).is_some());
+    let (central, holds) = (&world.shared.central, std::sync::Barrier::new(2));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _held = central.lock_orphan();
+            holds.wait();
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        });
+        holds.wait();
+        assert!(take_one(own, class_of(BYTES), Effort::LITTLE).is_some());
+    });
 }
 
 #[test]
