@@ -70,6 +70,7 @@ const WITH_THREADS: [(&str, &[&str], &[&str]); 8] = [
             "page::tests",
             "stats::live_page",
             "thread::idle::tests::again",
+            "thread::orphaned",
         ],
     ),
     ("freestone", &["--test", "threads", "--test", "explicit_heaps", "--test", "everything_at_once"], &[]),
