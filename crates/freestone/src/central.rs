@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A thread that exits abandons its spans that still have blocks out; a thread that needs a span of the class adopts one. A block freed in
-//! between goes back to its span here, under the lock of the class. Where spans are shared (`thread::heap::own`), threads take blocks out of them here, too, and adopt none. After a fork, the child has blocks whose spans belong to threads that do
+//! between goes back to its span here, under the lock of the class. Where spans are shared (`thread::sharing`), threads take blocks out of them here, too, and adopt none. After a fork, the child has blocks whose spans belong to threads that do
 //! not exist there and may have been changing the spans at the moment of the fork. When such an orphaned block is freed, it does not go back to
 //! its span; it is kept in a chain per class, and handed out again from there (`thread::orphaned`).
 //!
@@ -159,9 +159,7 @@ impl CentralLists {
         span.set_entries(Entry::small(Generation::ABANDONED, class));
         // Blocks of it may have been freed before.
         let listed = if is_full(&span) { Listed::Full } else { Listed::Freed };
-        span.listed.set(listed);
-        lists.of(listed).push(&span);
-        self.count_available(class as usize, listed, 1);
+        self.list(&lists, class as usize, &span, listed);
     }
 
     /// Makes `owner`, of `generation`, the owner of a span of `class` that has a block to give. Returns the span; `None` if there is none.
@@ -177,8 +175,10 @@ impl CentralLists {
             return None;
         }
         let lists = self.classes[class].lock();
-        let span = lists.next().pop(pages.layout())?;
-        self.count_available(class, Listed::Partial, -1);
+        let page = lists.next().first()?;
+        // SAFETY: the span is in a list, and the lock of its class is held.
+        let span = unsafe { OwnedSpan::at(pages.layout(), page) };
+        self.unlist(&lists, class, &span);
         usage.count_left_out(class, -i64::from(span.n_out.get()));
         span.set_entries(Entry::small(generation, class as u8));
         span.owner.store(owner, Ordering::Release);
@@ -243,9 +243,7 @@ impl CentralLists {
         usage.add_free_in_spans(block_bytes);
         lists.has_freed = true;
         if span.n_out.get() == 0 {
-            let listed = span.listed.replace(Listed::No);
-            lists.of(listed).remove(&span);
-            self.count_available(class, listed, -1);
+            self.unlist(&lists, class, &span);
             drop(lists);
             free_empty_span(pages, usage, span);
             return FreeOutcome::Freed;
@@ -253,8 +251,9 @@ impl CentralLists {
         self.move_to(&lists, class, &span, Listed::Freed);
         if usage.exceeds_bound_in_spans(&pages.settings, false) {
             let is_emptied = os_pages::has_emptied_a_page(&span, index, pages.os().os_page_bytes());
-            lists.n_emptied += u32::from(is_emptied);
-            let excess = if lists.n_emptied < EMPTIED_AT_ONCE { 0 } else { pages.beyond_what_was_in_vain(usage) };
+            lists.n_emptied = lists.n_emptied.saturating_add(u32::from(is_emptied));
+            let are_enough = is_emptied && lists.n_emptied >= EMPTIED_AT_ONCE;
+            let excess = if are_enough { pages.beyond_what_was_in_vain(usage) } else { 0 };
             if excess > 0 {
                 lists.n_emptied = 0;
                 self.release_listed(pages, usage, &mut lists, (class, excess.min(FREED_AT_ONCE), false));
@@ -265,19 +264,27 @@ impl CentralLists {
 
     /// Moves a span of `class` that is in a list to another one.
     fn move_to(&self, lists: &ClassLists, class: usize, span: &OwnedSpan<'_>, to: Listed) {
-        let from = span.listed.replace(to);
-        if from != to {
-            lists.of(from).remove(span);
-            self.count_available(class, from, -1);
-            lists.of(to).push(span);
-            self.count_available(class, to, 1);
+        if span.listed.get() != to {
+            self.unlist(lists, class, span);
+            self.list(lists, class, span, to);
         }
     }
 
-    /// Counts spans that came into a list (or, negative, left it).
-    fn count_available(&self, class: usize, listed: Listed, n: i32) {
-        if listed != Listed::Full {
-            self.n_available[class].fetch_add(n as u32, Ordering::Relaxed);
+    /// Puts a span of `class` that is in no list into one.
+    fn list(&self, lists: &ClassLists, class: usize, span: &OwnedSpan<'_>, to: Listed) {
+        span.listed.set(to);
+        lists.of(to).push(span);
+        if to != Listed::Full {
+            self.n_available[class].fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a span of `class` out of its list.
+    fn unlist(&self, lists: &ClassLists, class: usize, span: &OwnedSpan<'_>) {
+        let from = span.listed.replace(Listed::No);
+        lists.of(from).remove(span);
+        if from != Listed::Full {
+            self.n_available[class].fetch_sub(1, Ordering::Relaxed);
         }
     }
 

@@ -80,6 +80,18 @@ fn free(world: &World, span: &OwnSpan, block: *mut Node) -> FreeOutcome {
     unsafe { world.shared.central.free(&world.shared.pages, &world.shared.usage, span.page, span.class, block) }
 }
 
+/// Spans of a class without an owner, all of whose blocks are out.
+fn abandoned_spans(world: &World, class: usize, n: usize) -> Vec<OwnSpan> {
+    let spans: Vec<_> = (0..n).map(|_| span_with(world, class, usize::MAX)).collect();
+    spans.iter().for_each(|span| abandon(world, span));
+    spans
+}
+
+/// Frees a block that is out of a span without an owner.
+fn free_out(world: &World, span: &OwnSpan, block: *mut Node) {
+    assert_eq!(free(world, span, block), FreeOutcome::Freed);
+}
+
 fn small_pages(world: &World) -> u64 {
     world.shared.pages.stats().small_pages
 }
@@ -191,13 +203,12 @@ fn os_pages_of_abandoned_spans_go_back_together_once_too_much_is_free_in_spans()
         let world = World::new(OS_PAGE_BYTES);
         world.set(key::DIRTY_MAX, dirty_max);
         let class = class_of(1024);
-        let spans = [span_with(&world, class, usize::MAX), span_with(&world, class, usize::MAX)];
-        spans.iter().for_each(|span| abandon(&world, span));
+        let spans = abandoned_spans(&world, class, 2);
         let purged_pages = || world.shared.pages.stats().purged_bytes / OS_PAGE_BYTES as u64;
         let mut before = purged_pages();
         // All blocks but the first, which keeps the span where it is.
         for (span, &block) in spans.iter().flat_map(|span| span.blocks[1..].iter().map(move |block| (span, block))) {
-            assert_eq!(free(&world, span, block), FreeOutcome::Freed);
+            free_out(&world, span, block);
             let together = purged_pages() - before;
             assert!(together == 0 || (is_purged && together >= u64::from(EMPTIED_AT_ONCE) / 2), "{together}");
             before += together;
@@ -217,17 +228,15 @@ fn no_free_gives_back_all_that_has_become_too_much() {
     let world = World::new(OS_PAGE_BYTES);
     world.set(key::DIRTY_MAX, "1g");
     let (class, n_spans) = (class_of(1024), 1100);
-    let spans: Vec<_> = (0..n_spans).map(|_| span_with(&world, class, usize::MAX)).collect();
-    spans.iter().for_each(|span| abandon(&world, span));
-    let free_one = |span: &OwnSpan, block| assert_eq!(free(&world, span, block), FreeOutcome::Freed);
+    let spans = abandoned_spans(&world, class, n_spans);
     // All but one of the first and one of the last OS page.
     for span in &spans {
-        span.blocks[1..span.blocks.len() - 1].iter().for_each(|&block| free_one(span, block));
+        span.blocks[1..span.blocks.len() - 1].iter().for_each(|&block| free_out(&world, span, block));
     }
     world.set(key::DIRTY_MAX, "0");
     let (mut most, mut n_purges) = (0, 0);
     for span in &spans {
-        let purged = world.purged_by(|| free_one(span, span.blocks[span.blocks.len() - 1]));
+        let purged = world.purged_by(|| free_out(&world, span, span.blocks[span.blocks.len() - 1]));
         (most, n_purges) = (most.max(purged), n_purges + usize::from(purged > 0));
     }
     assert!(most as i64 <= FREED_AT_ONCE + PAGE_BYTES as i64, "{most} bytes at once");
@@ -245,16 +254,14 @@ fn no_free_looks_at_all_spans() {
     let world = World::new(OS_PAGE_BYTES);
     world.set(key::DIRTY_MAX, "0");
     let (class, in_os_page) = (class_of(1024), OS_PAGE_BYTES / 1024);
-    let spans: Vec<_> = (0..600).map(|_| span_with(&world, class, usize::MAX)).collect();
-    spans.iter().for_each(|span| abandon(&world, span));
-    let free_one = |span: &OwnSpan, block| assert_eq!(free(&world, span, block), FreeOutcome::Freed);
+    let spans = abandoned_spans(&world, class, 600);
     // Of each OS page one block stays.
     for span in &spans {
         span.blocks
             .iter()
             .enumerate()
             .filter(|(at, _)| at % in_os_page > 0)
-            .for_each(|(_, &block)| free_one(span, block));
+            .for_each(|(_, &block)| free_out(&world, span, block));
     }
     let n_freed = || spans.iter().filter(|span| span_at(&world, span.page).listed.get() == Listed::Freed).count();
     let emptied = spans
@@ -263,7 +270,7 @@ fn no_free_looks_at_all_spans() {
     let (mut before, mut n_looks) = (n_freed(), 0);
     assert_eq!(before, spans.len());
     for (span, block) in emptied.take(8 * EMPTIED_AT_ONCE as usize) {
-        free_one(span, block);
+        free_out(&world, span, block);
         let looked = before.saturating_sub(n_freed());
         assert!(looked as i64 <= FREED_AT_ONCE / LOOK_BYTES, "{looked} spans at once");
         (before, n_looks) = (n_freed(), n_looks + usize::from(looked > 0));

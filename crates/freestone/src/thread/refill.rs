@@ -124,8 +124,8 @@ fn find_span<O: Os>(own: Own<'_, O>, class: usize, n: u32) -> Result<(), Option<
     own.publish_taken(class, own.bins().live_beside(class, 0));
     let shares = sharing::shares_spans(own);
     if !own.spans().of(class).use_fullest_partial(own.layout()) && (shares || !adopt(own, class)) {
-        let needs_own = shares && sharing::seems_to_need_own_span(own, class) && !upkeep::tick(own, own.now_ms());
-        let shared = if shares && !needs_own { take_unowned(own.shared(), class, n, own.bins().key()) } else { None };
+        let takes = shares && (!sharing::seems_to_need_own_span(own, class) || upkeep::tick(own, own.now_ms()));
+        let shared = if takes { take_unowned(own.shared(), class, n, own.bins().key()) } else { None };
         if let Some(batch) = shared.or_else(|| orphaned::take(own, class, n, Effort::LITTLE)) {
             return Err(Some(batch));
         }

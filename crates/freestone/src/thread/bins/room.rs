@@ -154,7 +154,7 @@ impl Bins {
     /// Resets an empty bin for the next heap of this record; the counters continue.
     pub(crate) fn reset(&self, class: usize) {
         self.withhold(class, 0);
-        self.is_idle_since_last_asked(class);
+        self.classes[class].allocs_at_tick.set(self.allocs(class));
         self.set_capacity(class, 0);
         self.restart_flushed(class);
     }
