@@ -15,7 +15,7 @@ pub(crate) fn nearest(name: &[u8]) -> Option<&'static str> {
     (3 * least <= key.len()).then_some(key)
 }
 
-/// How many characters differ; more than any key has if one of the names is too long.
+/// How many characters differ; more than any key has if one of the names is too long. A function of its own: the search for the least would have it twice.
 #[inline(never)]
 fn distance(name: &[u8], key: &[u8]) -> usize {
     if name.len() > LONGEST || key.len() > LONGEST {

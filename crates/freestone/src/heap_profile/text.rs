@@ -200,7 +200,7 @@ fn columns(counts: StackCounts, of: Snapshot, interval: u64) -> [Shown; 2] {
     [as_samples(shown, interval), as_samples(counts.since_start, interval)]
 }
 
-/// The samples that a reader makes an estimate of.
+/// The samples that a reader makes an estimate of. A function of its own: each column would have it.
 #[inline(never)]
 fn as_samples(estimate: Weight, interval: u64) -> Shown {
     let (blocks, bytes) = estimate.estimate();

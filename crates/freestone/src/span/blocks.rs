@@ -109,7 +109,7 @@ pub(super) fn fresh_mask(span: &Span, os_page_bytes: usize) -> u64 {
 pub(crate) struct Taken {
     /// The blocks, linked; none if the span had none left.
     pub(crate) chain: Chain,
-    /// How many blocks fewer are free in the span; negative if more were carved there than left it.
+    /// How many blocks fewer are free in the span: the others were carved.
     pub(crate) less_free: i64,
     /// All of them but link and mark reads as zero.
     pub(crate) is_zero: bool,
@@ -142,17 +142,6 @@ pub(crate) fn carve(
     key: LinkKey,
     uncarved: &Uncarved,
 ) -> Chain {
-    let blocks = next_carved(span, n, more, os_page_bytes, uncarved);
-    if blocks.is_empty() {
-        return Chain::EMPTY;
-    }
-    span.n_out.set(span.n_out.get() + blocks.len() as u32);
-    // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.
-    unsafe { link(span.start(), block_bytes(span.class.get() as usize), blocks, key) }
-}
-
-/// Takes what [`carve`] carves off the span's uncarved OS pages. Returns the numbers of the blocks in it, one at least; none if every page has been carved.
-fn next_carved(span: &OwnedSpan<'_>, n: u32, more: usize, os_page_bytes: usize, uncarved: &Uncarved) -> Range<usize> {
     let class = span.class.get() as usize;
     let (block, unit, division) = (block_bytes(class), carve_bytes(span, os_page_bytes), BlockDivision::of(class));
     let n_blocks = division.block_at(span_bytes(span)).0;
@@ -173,10 +162,12 @@ fn next_carved(span: &OwnedSpan<'_>, n: u32, more: usize, os_page_bytes: usize, 
             uncarved.add(-((end - at) as i64 * unit as i64));
         }
         if from < to {
-            return from..to;
+            span.n_out.set(span.n_out.get() + (to - from) as u32);
+            // SAFETY: the blocks lie in the span and were neither free nor out: no code uses their memory.
+            return unsafe { link(span.start(), block, from..to, key) };
         }
     }
-    0..0
+    Chain::EMPTY
 }
 
 /// Links blocks in address order for a bin, at least one. A function of its own, so that its loop has all registers; four blocks a round.

@@ -132,7 +132,7 @@ impl ClassSpans {
         let (mut n_carved, os_page_bytes) = (0, pages.os().os_page_bytes());
         let block = block_bytes(span.class.get() as usize);
         while !single_block::has_free(&span) {
-            let carved = blocks::carve_free(&span, 1, os_page_bytes, &pages.uncarved);
+            let carved = blocks::carve_free(&span, os_page_bytes, &pages.uncarved);
             if carved.is_empty() {
                 break;
             }

@@ -37,7 +37,7 @@ fn every_block_of_a_span_is_taken_once_whatever_the_random_numbers() {
             let put = |block: *mut u8| assert!(taken.insert(block.addr()), "a block is taken twice");
             let choice = Choice { in_order: size < 1000, ..choice(n % 12, random, &word) };
             assert_eq!(take(&span, 4096, choice, put), free.min(n % 12));
-            if span.n_free.get() == 0 && carve_free(&span, 1, 4096, &Uncarved::new()).is_empty() {
+            if span.n_free.get() == 0 && carve_free(&span, 4096, &Uncarved::new()).is_empty() {
                 break;
             }
         }
@@ -51,7 +51,7 @@ fn blocks_in_order_come_from_one_word_after_the_other_and_ascend_in_each() {
     let world = World::hardened(4096, "checks");
     let heap = world.heap();
     let span = span_of(&world, heap.allocate(28, 1).start);
-    while !carve_free(&span, 1, 4096, &Uncarved::new()).is_empty() {}
+    while !carve_free(&span, 4096, &Uncarved::new()).is_empty() {}
     let (word, mut taken) = (Cell::new(NO_WORD), std::vec::Vec::new());
     let index = |block: *mut u8| (block.addr() - span.start().addr()) / block_bytes(span.class.get() as usize);
     for (n, random) in (1..).zip(numbers()) {
@@ -87,7 +87,7 @@ fn the_first_block_of_a_span_is_handed_out_last() {
         let span = span_of(&world, heap.allocate(size, 1).start);
         let mut taken = span.n_out.get();
         for random in numbers() {
-            while !has_free(&span) && !carve_free(&span, 1, 4096, &Uncarved::new()).is_empty() {}
+            while !has_free(&span) && !carve_free(&span, 4096, &Uncarved::new()).is_empty() {}
             if !has_free(&span) {
                 break;
             }
@@ -128,7 +128,7 @@ fn a_block_is_put_back_if_others_are_out_and_others_free() {
     let world = World::hardened(4096, "checks");
     let heap = world.heap();
     let span = span_of(&world, heap.allocate(3000, 1).start);
-    while !carve_free(&span, 1, 4096, &Uncarved::new()).is_empty() {}
+    while !carve_free(&span, 4096, &Uncarved::new()).is_empty() {}
     let (block, class) = (take_one(&span, 7).unwrap(), usize::from(span.class.get()));
     let (n_free, n_out) = (span.n_free.get(), span.n_out.get());
     assert!(!put_back(&span, class, block.wrapping_add(16)), "no block starts there");
@@ -150,7 +150,7 @@ fn every_block_is_as_likely_as_every_other() {
     let heap = world.heap();
     let first = heap.allocate(100, 1).start;
     let span = span_of(&world, first);
-    while !carve_free(&span, 1, 4096, &Uncarved::new()).is_empty() {}
+    while !carve_free(&span, 4096, &Uncarved::new()).is_empty() {}
     let block_bytes = block_bytes(span.class.get() as usize);
     let n = n_blocks(&span);
     let mut times = std::vec![0; n];
