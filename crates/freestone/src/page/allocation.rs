@@ -140,7 +140,13 @@ impl<O: Os> PageHeap<O> {
         let mut state = if prefers == Prefers::Dirty { self.lock_beside_emptied() } else { self.lock() };
         *given_up = state.guarding.n_given_up();
         let mut were = [0; LENGTHS];
-        let dirty = if prefers == Prefers::Dirty { self.find_dirty(&mut state, searched, &mut were) } else { None };
+        let mut dirty = None;
+        if prefers == Prefers::Dirty {
+            dirty = self.find_dirty(&mut state, searched, &mut were);
+            if dirty.is_none() && align > Pages(1) {
+                dirty = state.runs.find_dirty_aligned(pages, align);
+            }
+        }
         if let Some(page) = dirty {
             self.note_reuse(&mut state, kind);
             let run = self.take(&mut state, page, request);

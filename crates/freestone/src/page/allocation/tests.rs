@@ -28,6 +28,25 @@ fn dirty_pages_are_taken_before_clean_ones_and_do_not_count_as_fresh() {
     }
 }
 
+/// A run that holds the block wherever the run starts has three pages more. Beside that search, one is for runs that are shorter, and hold it.
+#[test]
+fn an_aligned_block_takes_a_dirty_run_that_has_room_only_where_it_starts() {
+    for kind in [Kind::Large, Kind::Small] {
+        let world = world_that_stays_dirty();
+        let take = |n| world.shared.pages.allocate(Pages(n), Pages(4), kind).expect("the fake kernel has memory");
+        let [run, _wall] = [take(4), allocate(&world, 1, kind)];
+        free(&world, run);
+        let again = take(4);
+        assert_eq!((again.page, again.zero), (run.page, false));
+        free(&world, again);
+        let start = allocate(&world, 1, kind);
+        assert_eq!(start.page, run.page);
+        assert!(take(2).zero, "of the three dirty pages, none is at a multiple of four");
+        free(&world, start);
+        assert_eq!(take(4).page, run.page);
+    }
+}
+
 #[test]
 fn at_most_half_of_a_large_block_is_clean_if_the_rest_is_dirty_and_a_span_is_never_mixed() {
     for (kind, n_dirty, is_mixed) in

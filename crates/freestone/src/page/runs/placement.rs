@@ -8,6 +8,9 @@ use freestone_base::units::{PAGE_BYTES_LOG2, Pages};
 /// The most dirty runs that are searched for one that is nearly long enough.
 const MIXED_SEARCHED: usize = 8;
 
+/// The most dirty runs, the longest, that are searched for one with pages at an aligned address.
+const ALIGNED_SEARCHED: usize = 64;
+
 /// A dirty run, and pages that are taken from the free runs before or behind it.
 struct Mixed {
     dirty: Extent,
@@ -19,6 +22,17 @@ impl Runs {
     /// A dirty or stuck run of at least `pages`.
     pub(in crate::page) fn find_dirty(&self, pages: Pages) -> Option<PageIndex> {
         self.dirty.find(&self.records, pages)
+    }
+
+    /// A dirty or stuck run that has `pages`, the first a multiple of `align` from address 0: of the longest runs, one of the shortest that have.
+    pub(in crate::page) fn find_dirty_aligned(&self, pages: Pages, align: Pages) -> Option<PageIndex> {
+        let mut found = None;
+        for (page, length) in self.dirty.longest(&self.records).take(ALIGNED_SEARCHED) {
+            if self.align_up(page, align) + pages <= page + length {
+                found = Some(page);
+            }
+        }
+        found
     }
 
     /// A dirty or stuck run out of the list with the longest.
@@ -93,7 +107,7 @@ impl Runs {
     }
 
     /// Takes `pages` for a use of `kind` out of the free run at `page`, the first a multiple of `align` from address 0. The run is long enough for
-    /// them wherever they are aligned: it has `align` - 1 pages more. Returns the pages and their former state.
+    /// them. Returns the pages and their former state.
     pub(in crate::page) fn take_aligned(
         &mut self,
         page: PageIndex,
@@ -112,7 +126,8 @@ impl Runs {
         align: Pages,
         kind: Kind,
     ) -> (Extent, FreeState) {
-        let taken = Extent::new(first.first, first.pages + pages + align - Pages(1));
+        let most = self.run_at(first.first).pages;
+        let taken = Extent::new(first.first, (first.pages + pages + align - Pages(1)).min(most));
         let wanted = Extent::new(self.align_up(first.end(), align), pages);
         let was = self.take(taken, kind);
         self.trim(taken, wanted, was, kind);
