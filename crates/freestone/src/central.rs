@@ -30,7 +30,7 @@ use crate::span::blocks::{self, Home, Refused, Taken};
 use crate::span::free_node::{self, Chain};
 use crate::span::os_pages::EmptyStretches;
 use crate::span::record::Listed;
-use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages};
+use crate::span::{Entry, Generation, GoneBytes, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages};
 use crate::usage::Usage;
 use core::ffi::c_void;
 use core::{mem, ptr};
@@ -77,6 +77,8 @@ struct ClassLists {
     n_emptied: u32,
     /// Since all spans gave theirs back, blocks were freed.
     has_freed: bool,
+    /// As [`GoneBytes`] says, of spans that ended here.
+    gone: GoneBytes,
 }
 
 impl ClassLists {
@@ -135,6 +137,7 @@ impl CentralLists {
                         orphaned: Chain::EMPTY,
                         n_emptied: 0,
                         has_freed: false,
+                        gone: GoneBytes::NONE,
                     })
                 }; N_CLASSES],
             ),
@@ -154,6 +157,8 @@ impl CentralLists {
         let class = span.class.get();
         let mut lists = self.classes[class as usize].lock();
         lists.has_freed = true;
+        // It may be new, made to be left.
+        lists.gone.take_again(&span, &pages.uncarved);
         usage.count_left_out(class as usize, i64::from(span.n_out.get()));
         span.owner.store(ptr::null_mut(), Ordering::Relaxed);
         span.set_entries(Entry::small(Generation::ABANDONED, class));
@@ -244,6 +249,7 @@ impl CentralLists {
         lists.has_freed = true;
         if span.n_out.get() == 0 {
             self.unlist(&lists, class, &span);
+            lists.gone.count(&span, pages.os().os_page_bytes());
             drop(lists);
             free_empty_span(pages, usage, span);
             return FreeOutcome::Freed;

@@ -48,4 +48,4 @@ pub(crate) use owned::OwnedSpan;
 pub(crate) use page_index::PageIndex;
 pub(crate) use page_map::{Entry, Generation, PageMap, Untagged};
 pub(crate) use record::{Kind, PageAccess, Span};
-pub(crate) use uncarved::Uncarved;
+pub(crate) use uncarved::{GoneBytes, Uncarved};

@@ -29,7 +29,7 @@ use crate::span::blocks::{self, End, Home, Refused};
 use crate::span::free_node;
 use crate::span::os_pages::{EmptyStretches, is_mostly_free};
 use crate::span::record::Listed;
-use crate::span::{Entry, Generation, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages, single_block};
+use crate::span::{Entry, Generation, GoneBytes, Layout, OwnedSpan, PageIndex, Span, SpanList, os_pages, single_block};
 use crate::thread::free_block::{FreeBatch, FreeChain, Stretch};
 use crate::thread::lookup::Lookup;
 use crate::thread::mailbox::Mailbox;
@@ -60,6 +60,7 @@ pub(crate) struct ClassSpans {
     current: Cell<PageIndex>,
     partial: SpanList,
     full: SpanList,
+    gone: GoneBytes,
     n_out: AtomicI64,
 }
 
@@ -253,6 +254,7 @@ impl OwnedSpans {
         if run.is_zero() {
             shared.pages.uncarved.add(blocks::fresh_bytes(&span, shared.os().os_page_bytes()));
         }
+        self.of(class).gone.take_again(&span, &shared.pages.uncarved);
         span.records().iter().for_each(|record| record.first.store(run.page().0, Ordering::Relaxed));
         span.is_watched.set(is_watched);
         span.owner.store(owner.as_owner().cast_mut(), Ordering::Release);
@@ -377,6 +379,7 @@ impl OwnedSpans {
             spans.partial.remove(&home.span);
             home.span.listed.set(Listed::No);
         }
+        spans.gone.count(&home.span, pages.os().os_page_bytes());
         // SAFETY: the span is this heap's, and no code uses `home` any more once no block of its span is out.
         self.free_span(pages, unsafe { OwnedSpan::at(pages.layout(), home.span.page()) });
     }

@@ -7,6 +7,13 @@ fn burst(heap: Own<'_, Fake>, mib: usize, size: usize) {
     blocks.into_iter().for_each(|block| free(heap, block));
 }
 
+/// As [`burst`], by heaps in turn, and frees every 61st block, then the next one of each 61: spans become empty together at the end.
+fn scattered_burst(heaps: &[Own<'_, Fake>], mib: usize, size: usize) {
+    let owners = heaps.iter().cycle().take(mib * MIB / size);
+    let blocks: Vec<_> = owners.map(|&heap| (heap, heap.allocate(size, 1).start)).collect();
+    (0..61).for_each(|first| blocks.iter().skip(first).step_by(61).for_each(|&(heap, block)| free(heap, block)));
+}
+
 #[test]
 fn bursts_that_repeat_keep_their_memory_be_it_of_small_or_large_blocks_until_the_decay_time() {
     for size in [512, 16 << 10, 5 * PAGE_BYTES] {
@@ -168,6 +175,20 @@ fn memory_inside_spans_without_an_owner_goes_back_with_one_call_that_asks_for_it
     world.check().unwrap();
 }
 
+/// What went back inside spans of one class, and is needed by another one, could not have stayed for it.
+#[test]
+fn bursts_of_other_classes_do_not_count_as_the_same_burst_again() {
+    for n_heaps in [1, 40] {
+        let world = World::hardened(4096, "off");
+        world.os().advance_ms(5000);
+        let heaps: Vec<_> = (0..n_heaps).map(|_| world.heap()).collect();
+        (8..16).for_each(|size_kib| scattered_burst(&heaps, 64, size_kib << 10));
+        let (pages, now_ms) = (&world.shared.pages, world.shared.pages.now().0);
+        let allowed = world.shared.usage.in_vain().allowed_bytes(pages.uncarved.bytes_and_ended(), now_ms, 1000);
+        assert!(allowed < 2 * MIB as u64, "{n_heaps} heaps: {allowed}");
+    }
+}
+
 /// Whoever owns the spans: OS pages that went back and were never faulted in again did not go back in vain.
 #[test]
 fn os_pages_of_spans_that_have_ended_did_not_go_back_in_vain() {
@@ -181,6 +202,20 @@ fn os_pages_of_spans_that_have_ended_did_not_go_back_in_vain() {
         let now_ms = pages.now().0;
         let allowed = world.shared.usage.in_vain().allowed_bytes(pages.uncarved.bytes_and_ended(), now_ms, 1000);
         assert!(allowed < MIB as u64, "{allowed}, with spans of others: {by_others}");
+        world.check().unwrap();
+    }
+}
+
+/// Most OS pages go back inside spans, which end before their class needs these again. With many heaps, spans of long blocks have no owner.
+#[test]
+fn bursts_that_are_freed_in_any_order_keep_their_memory() {
+    for (size, n_heaps) in [(1024, 1), (16 << 10, 1), (16 << 10, 40)] {
+        let world = World::hardened(4096, "off");
+        let heaps: Vec<_> = (0..n_heaps).map(|_| world.heap()).collect();
+        let purged = |n: usize| world.purged_by(|| (0..n).for_each(|_| scattered_burst(&heaps, 64, size)));
+        let [first, next, later] = [1, 10, 10].map(purged);
+        assert!(first > 40 * MIB, "{size}, {n_heaps} heaps: {first}");
+        assert!(next <= 4 * first && later <= first / 2, "{size}, {n_heaps} heaps: {first}, {next}, {later}");
         world.check().unwrap();
     }
 }
