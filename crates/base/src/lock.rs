@@ -79,7 +79,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         ranks::may_take::<P>(RANK, false);
         self.word.take();
         self.note_taken();
-        Guard { lock: self, value: PhantomData }
+        Guard { lock: self, value: PhantomData, not_send: PhantomData }
     }
 
     /// Takes the lock if it is free.
@@ -87,7 +87,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     pub fn try_lock(&self) -> Option<Guard<'_, T, P, RANK>> {
         self.word.try_take().then(|| {
             self.note_taken();
-            Guard { lock: self, value: PhantomData }
+            Guard { lock: self, value: PhantomData, not_send: PhantomData }
         })
     }
 
@@ -135,12 +135,26 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     }
 }
 
-/// Access to the value; dropping it releases the lock.
+/// Access to the value; dropping it releases the lock. It stays with the thread that took the lock.
+///
+/// ```compile_fail,E0277
+/// use freestone_base::lock::{Lock, Spin};
+///
+/// static TOTAL: Lock<u64, Spin> = Lock::new(0);
+/// let guard = TOTAL.lock();
+/// std::thread::spawn(move || drop(guard));
+/// ```
 pub struct Guard<'a, T, P: Parking, const RANK: u8> {
     lock: &'a Lock<T, P, RANK>,
     /// The guard gives the access of such a reference. It is `Sync` only if the value is; the lock is `Sync` for any value that can be sent.
     value: PhantomData<&'a mut T>,
+    /// The thread that [`Parking::enter`] was called by calls [`Parking::leave`].
+    not_send: PhantomData<*const u8>,
 }
+
+// SAFETY: a shared guard gives shared access to the value, and is not dropped.
+#[allow(unsafe_code)]
+unsafe impl<T: Sync, P: Parking, const RANK: u8> Sync for Guard<'_, T, P, RANK> {}
 
 impl<T, P: Parking, const RANK: u8> Deref for Guard<'_, T, P, RANK> {
     type Target = T;

@@ -82,7 +82,7 @@ impl Control {
     }
 }
 
-/// Creates a heap in the `bytes` at `memory`. Null, and the reason in `*error` if they are misaligned or too few.
+/// Creates a heap in the `bytes` at `memory`. Null, and the reason in `*error`, with nothing written, if they are misaligned, too few or too many.
 ///
 /// # Safety
 /// - The `bytes` at `memory` are the heap's alone until it is destroyed.
@@ -118,6 +118,11 @@ unsafe fn create(memory: *mut u8, bytes: usize) -> Result<NonNull<Control>, Erro
     if bytes < least {
         return Err(Error::RegionTooSmall { bytes, least });
     }
+    // As the heap itself would, once the control structure is written.
+    let (bytes, most) = (bytes - CONTROL_BYTES, <Tlsf<'static>>::MOST_REGION_BYTES);
+    if bytes > most || memory.addr().checked_add(CONTROL_BYTES + bytes).is_none() {
+        return Err(Error::RegionTooLarge { bytes, most });
+    }
     let place: NonNull<Control> = start.cast();
     // SAFETY: the memory is aligned to 16, has room for the structure (both checked above), and is ours to write.
     unsafe { place.write(Control::new()) };
@@ -126,7 +131,7 @@ unsafe fn create(memory: *mut u8, bytes: usize) -> Result<NonNull<Control>, Erro
     // SAFETY: the memory has more than `CONTROL_BYTES` bytes.
     let region = unsafe { start.byte_add(CONTROL_BYTES) };
     // SAFETY: the region is what lies behind the control structure, and is the heap's alone.
-    unsafe { control.heap.add_region_at(region, bytes - CONTROL_BYTES) }?;
+    unsafe { control.heap.add_region_at(region, bytes) }?;
     Ok(place)
 }
 

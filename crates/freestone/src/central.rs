@@ -137,7 +137,7 @@ impl CentralLists {
                         orphaned: Chain::EMPTY,
                         n_emptied: 0,
                         has_freed: false,
-                        gone: GoneBytes::NONE,
+                        gone: GoneBytes::none(),
                     })
                 }; N_CLASSES],
             ),

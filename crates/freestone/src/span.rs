@@ -13,6 +13,7 @@
 //! | [`free_node`] | the contents of a free block: its link, and its mark |
 //! | [`uncarved`] | how much of small spans has no memory |
 //! | [`blocks`] | the blocks of a small span: free, allocated, or never carved |
+//! | [`gone_bytes`] | what went back inside spans of one class that have ended |
 //! | [`single_block`] | the blocks of a watched span, one at a time |
 //! | [`trailer`] | what a block of a watched span says about itself |
 //! | [`marked_block`] | a block of a watched span: its trailer, its canary, and what it is filled with |
@@ -29,6 +30,7 @@ pub(crate) mod erase;
 pub(crate) mod family;
 pub(crate) mod fill;
 pub(crate) mod free_node;
+mod gone_bytes;
 pub(crate) mod layout;
 pub(crate) mod list;
 pub(crate) mod marked_block;
@@ -42,10 +44,11 @@ pub(crate) mod single_block;
 pub(crate) mod trailer;
 mod uncarved;
 
+pub(crate) use gone_bytes::GoneBytes;
 pub(crate) use layout::{Layout, View};
 pub(crate) use list::SpanList;
 pub(crate) use owned::OwnedSpan;
 pub(crate) use page_index::PageIndex;
 pub(crate) use page_map::{Entry, Generation, PageMap, Untagged};
 pub(crate) use record::{Kind, PageAccess, Span};
-pub(crate) use uncarved::{GoneBytes, Uncarved};
+pub(crate) use uncarved::Uncarved;

@@ -40,7 +40,9 @@ impl Futex {
     }
 }
 
-impl Parking for Futex {
+// SAFETY: the kernel only compares the word.
+#[allow(unsafe_code)]
+unsafe impl Parking for Futex {
     fn wait(word: &AtomicU32, expected: u32) {
         kernel::wait(word, expected, None);
     }

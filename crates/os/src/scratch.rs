@@ -38,6 +38,7 @@ pub fn with_long_text<const N: usize, R>(write: impl FnOnce(&mut FixedText<N>) -
 /// assert_eq!(sum, Some(500_500));
 /// ```
 pub fn with_rows<T: Copy + Default, R>(n: usize, fill: impl FnOnce(&mut [T]) -> R) -> Option<R> {
+    const { assert!(align_of::<T>() <= 4096, "a mapping is aligned to an OS page") };
     if n == 0 {
         return Some(fill(&mut []));
     }

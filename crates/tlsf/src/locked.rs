@@ -69,7 +69,8 @@ impl<'pool, P: Policy, W: Parking, const FIRST: usize, const SECOND: usize, cons
         Self { heap: Lock::new(heap) }
     }
 
-    /// Locks the heap: the guard gives exclusive access to it, and unlocks it when it is dropped.
+    /// Locks the heap: the guard gives exclusive access to it, and unlocks it when it is dropped. Until then the thread must use the heap through the guard
+    /// alone: by any other way, or with a collection over the heap that grows, it waits for itself for ever.
     ///
     /// ```
     /// use freestone_tlsf::{Locked, Tlsf};

@@ -196,7 +196,8 @@ impl<'pool, const SHARDS: usize, P: Policy, W: Parking, const FIRST: usize, cons
         Ok(new)
     }
 
-    /// Calls `look` with each shard's heap in turn, locked, for statistics and checks.
+    /// Calls `look` with each shard's heap in turn, locked, for statistics and checks. `look` must not use this heap otherwise: a thread that allocates or frees
+    /// in it, or lets a collection over it grow, waits for itself for ever.
     ///
     /// ```
     /// # use core::mem::MaybeUninit;

@@ -1,9 +1,33 @@
 //! How threads wait for a lock.
+#![allow(unsafe_code)]
 
 use crate::sync::{AtomicU32, spin_hint};
 
 /// How a thread waits for a lock word to change.
-pub trait Parking {
+///
+/// ```
+/// use core::sync::atomic::AtomicU32;
+/// use freestone_base::lock::{Lock, Parking};
+///
+/// /// Lets other threads of the operating system run.
+/// struct Yielding;
+///
+/// // SAFETY: no function touches the word.
+/// unsafe impl Parking for Yielding {
+///     fn wait(_word: &AtomicU32, _expected: u32) {
+///         std::thread::yield_now();
+///     }
+///     fn wake_one(_word: &AtomicU32) {}
+/// }
+///
+/// static TOTAL: Lock<u64, Yielding> = Lock::new(0);
+/// *TOTAL.lock() += 1;
+/// assert_eq!(*TOTAL.lock(), 1);
+/// ```
+///
+/// # Safety
+/// - No function changes the word that it is passed: it is the lock's own, and says whether there is a guard.
+pub unsafe trait Parking {
     /// A thread that has waited this often for one entry asks for the lock to be handed over. While it is handed over no other thread can take it,
     /// so every waiter sleeps once more: hence not after the first wait.
     const WAITS_MOST: u32 = 16;
@@ -33,7 +57,8 @@ pub trait Parking {
 #[derive(Debug)]
 pub struct Spin;
 
-impl Parking for Spin {
+// SAFETY: it does not touch the word.
+unsafe impl Parking for Spin {
     fn wait(_word: &AtomicU32, _expected: u32) {
         spin_hint();
     }

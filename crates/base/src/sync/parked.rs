@@ -13,7 +13,9 @@ loom::lazy_static! {
 #[derive(Debug)]
 pub struct Parked;
 
-impl Parking for Parked {
+// SAFETY: it does not change the word.
+#[allow(unsafe_code)]
+unsafe impl Parking for Parked {
     const WAITS_MOST: u32 = 2;
 
     fn wait(word: &AtomicU32, expected: u32) {
@@ -39,7 +41,9 @@ impl Parking for Parked {
 #[derive(Debug)]
 pub struct Impatient;
 
-impl Parking for Impatient {
+// SAFETY: it does not change the word.
+#[allow(unsafe_code)]
+unsafe impl Parking for Impatient {
     const WAITS_MOST: u32 = 0;
 
     fn wait(word: &AtomicU32, expected: u32) {

@@ -100,6 +100,12 @@ static void regions(void) {
         EXPECT(is_misaligned ? error.limit == 0 : error.limit > 1024 && error.limit <= FREESTONE_TLSF_CONTROL_BYTES + 48);
         EXPECT(!freestone_tlsf_new(unsuitable[i].memory, unsuitable[i].bytes, NULL));
     }
+    freestone_error_t too_large = {0};
+    unsigned char contents[256];
+    memcpy(contents, memory, sizeof contents);
+    EXPECT(!freestone_tlsf_new(memory, HIDE(SIZE_MAX / 32 * 32), &too_large));
+    EXPECT(too_large.code == FREESTONE_TLSF_REGION_TOO_LARGE && too_large.value > too_large.limit);
+    EXPECT(memcmp(contents, memory, sizeof contents) == 0);
     EXPECT(freestone_tlsf_new(memory, FREESTONE_TLSF_CONTROL_BYTES + 48, NULL));
 
     freestone_tlsf_t *heap = made();

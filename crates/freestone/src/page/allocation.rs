@@ -136,17 +136,10 @@ impl<O: Os> PageHeap<O> {
         let huge = plan.and_then(|plan| plan.huge);
         let pages = plan.map_or(wanted, |plan| plan.pages);
         let request = Request { pages, piece: pages, kind, align, room: pages, is_huge: huge.is_some() };
-        let searched = request.searched()?;
         let mut state = if prefers == Prefers::Dirty { self.lock_beside_emptied() } else { self.lock() };
         *given_up = state.guarding.n_given_up();
         let mut were = [0; LENGTHS];
-        let mut dirty = None;
-        if prefers == Prefers::Dirty {
-            dirty = self.find_dirty(&mut state, searched, &mut were);
-            if dirty.is_none() && align > Pages(1) {
-                dirty = state.runs.find_dirty_aligned(pages, align);
-            }
-        }
+        let dirty = if prefers == Prefers::Dirty { self.find_dirty(&mut state, &request, &mut were) } else { None };
         if let Some(page) = dirty {
             self.note_reuse(&mut state, kind);
             let run = self.take(&mut state, page, request);
@@ -219,22 +212,22 @@ impl<O: Os> PageHeap<O> {
         })
     }
 
-    /// A dirty run of at least `pages`; if there is none, frees emptied spans, then empties the lists, and then the caches, whose runs are dirty then, and looks again. `were` is how many
-    /// runs were in the lists.
-    fn find_dirty(&self, state: &mut State, pages: Pages, were: &mut Numbers) -> Option<PageIndex> {
-        for step in 0..3 {
-            let dirty = state.runs.find_dirty(pages);
+    /// A dirty run that has room for the request wherever it starts; if there is none, frees emptied spans, then empties the lists, and then the caches, whose runs are
+    /// dirty then, and looks again. In the end one that has room where it starts. `were` is how many runs were in the lists.
+    fn find_dirty(&self, state: &mut State, request: &Request, were: &mut Numbers) -> Option<PageIndex> {
+        for step in 0..4 {
+            let dirty = state.runs.find_dirty(request.searched()?);
             if dirty.is_some() {
                 return dirty;
             }
             match step {
                 0 => self.free_emptied(state),
                 1 => *were = self.empty_freed(state),
-                _ if state.cached_pages() == Pages::ZERO => return None,
-                _ => state.empty_caches(self.now()),
+                2 if state.cached_pages() > Pages::ZERO => state.empty_caches(self.now()),
+                _ => break,
             }
         }
-        state.runs.find_dirty(pages)
+        if request.align > Pages(1) { state.runs.find_dirty_aligned(request.pages, request.align) } else { None }
     }
 
     /// Takes the request out of the dirty or clean run at `page`, which is long enough; `None` if the kernel does not make guards in it

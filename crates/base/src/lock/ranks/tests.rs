@@ -14,7 +14,9 @@ std::thread_local! {
     static IS_FORKING: Cell<bool> = const { Cell::new(false) };
 }
 
-impl Parking for Numbered {
+// SAFETY: it does not change the word.
+#[allow(unsafe_code)]
+unsafe impl Parking for Numbered {
     fn wait(_word: &AtomicU32, _expected: u32) {
         spin_hint();
     }

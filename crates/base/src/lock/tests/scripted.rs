@@ -26,7 +26,9 @@ std::thread_local! {
 
 struct Scripted;
 
-impl Parking for Scripted {
+// SAFETY: it does not change the word.
+#[allow(unsafe_code)]
+unsafe impl Parking for Scripted {
     const WAITS_MOST: u32 = 2;
 
     fn wait(word: &AtomicU32, expected: u32) {
@@ -84,7 +86,7 @@ fn held() -> &'static Scripts {
 
 /// The guard of the thread that holds the lock.
 fn guard_of(lock: &'static Scripts) -> Guard<'static, u32, Scripted, 0> {
-    Guard { lock, value: PhantomData }
+    Guard { lock, value: PhantomData, not_send: PhantomData }
 }
 
 fn other_releases(lock: &'static Scripts) -> impl FnOnce(&AtomicU32) {
@@ -282,7 +284,9 @@ std::thread_local! {
 
 struct Counted;
 
-impl Parking for Counted {
+// SAFETY: it does not change the word.
+#[allow(unsafe_code)]
+unsafe impl Parking for Counted {
     fn wait(_word: &AtomicU32, _expected: u32) {}
     fn wake_one(_word: &AtomicU32) {}
     fn enter() {

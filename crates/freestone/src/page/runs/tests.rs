@@ -262,11 +262,8 @@ fn step(runs: &mut Runs, step: &Step, model: &mut [Kind]) {
         Step::Take { pages, align_log2, of_dirty } => {
             let (pages, align) = (Pages(pages), Pages(1 << align_log2));
             let searched = pages + align - Pages(1);
-            let found = if of_dirty {
-                runs.find_dirty(searched).or_else(|| runs.find_dirty_aligned(pages, align))
-            } else {
-                runs.find_clean(searched)
-            };
+            let dirty = runs.find_dirty(searched).or_else(|| runs.find_dirty_aligned(pages, align));
+            let found = if of_dirty { dirty } else { runs.find_clean(searched) };
             if let Some(page) = found {
                 set(runs.take_aligned(page, pages, align, Kind::Large).0, Kind::Large);
             }

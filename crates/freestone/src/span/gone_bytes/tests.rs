@@ -10,7 +10,7 @@ fn span(fresh: u64) -> Span {
 
 #[test]
 fn what_went_back_inside_spans_that_ended_is_taken_again_once_and_in_what_others_have_left_alone() {
-    let (gone, uncarved) = (GoneBytes::NONE, Uncarved::new());
+    let (gone, uncarved) = (GoneBytes::none(), Uncarved::new());
     let taken_by = |has_memory| {
         let (new, before) = (span(0xFFFF), uncarved.bytes_and_ended());
         new.fresh_has_memory.set(has_memory);
