@@ -126,6 +126,11 @@ impl Usage {
         self.peak_live_bytes.load(Ordering::Relaxed)
     }
 
+    /// Bytes by which less is live than at the peak.
+    pub(crate) fn below_peak(&self) -> i64 {
+        self.peak_live_bytes() as i64 - self.live_bytes.load(Ordering::Relaxed)
+    }
+
     /// Counts blocks that are out of spans whose heap ends; or, negative, that come back, or are out of spans that a heap adopts.
     pub(crate) fn count_left_out(&self, class: usize, blocks: i64) {
         self.left_out[class].fetch_add(blocks, Ordering::Relaxed);

@@ -197,7 +197,7 @@ fn every_workload_runs_in_small_and_reports_the_same_checksum_twice() {
         "idle_threads threads=8 burst_kib=64 wait_ms=60",
         "idle_owner burst_mib=2 wait_ms=60 then=100",
         "many_connections threads=8 requests=100",
-        "repeated_bursts bursts=3 burst_mib=2 keep=10",
+        "repeated_bursts bursts=3 burst_mib=2 keep=10 shuffle=1",
         "mass_frees large=100 small=2000 wait_ms=60",
         "calloc_huge ops=3",
         "large_churn ops=3",

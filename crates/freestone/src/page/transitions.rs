@@ -173,14 +173,14 @@ impl<O: Os> PageHeap<O> {
         MemoryRange { start: from.wrapping_add(start - from.addr()), bytes: end.saturating_sub(start) }
     }
 
-    /// Bytes free inside spans beyond those that may stay there because as many went back in vain; 0 or less if there are none. Counts what was faulted in again
-    /// since the last call.
+    /// Bytes free inside spans beyond those that may stay there because as many went back in vain: with what is live, no more than ever was. 0 or less if there are none.
+    /// Counts what was faulted in again since the last call.
     #[cold]
     #[inline(never)]
     pub(crate) fn beyond_what_was_in_vain(&self, usage: &Usage) -> i64 {
         let decay_ms = self.settings.decay_ms().unwrap_or(u32::MAX);
         let allowed = usage.in_vain().allowed_bytes(self.uncarved.bytes_and_ended(), self.os.now_ms() as u32, decay_ms);
-        usage.free_in_spans() - allowed as i64
+        usage.free_in_spans() - (allowed as i64).min(usage.below_peak())
     }
 
     /// Gives memory inside small spans of the caller's back, and forgets what was collected for that.

@@ -43,8 +43,9 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
         let mut checksum = 0_u64;
         // The second time, the allocator has seen that such blocks come and go.
         for _ in 0..2 {
-            let blocks = allocate(&mut random, n_large, least);
-            checksum = checksum.wrapping_add(free_all(shuffled(&mut random, blocks), &mut frees));
+            let mut blocks = allocate(&mut random, n_large, least);
+            random.shuffle(&mut blocks);
+            checksum = checksum.wrapping_add(free_all(blocks, &mut frees));
         }
         sampler.sleep(wait, Duration::from_millis(50));
         checksum = checksum.wrapping_add(go_on(&mut random, &mut after_wait));
@@ -69,11 +70,6 @@ fn allocate(random: &mut Random, n: usize, least: usize) -> Vec<(u64, Block)> {
         (tag, block)
     };
     (0..n as u64).map(one).collect()
-}
-
-fn shuffled(random: &mut Random, mut blocks: Vec<(u64, Block)>) -> Vec<(u64, Block)> {
-    (1..blocks.len()).rev().for_each(|at| blocks.swap(at, random.below(at + 1)));
-    blocks
 }
 
 /// Verifies and frees blocks. Returns their checksum.

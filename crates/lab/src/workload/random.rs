@@ -32,6 +32,11 @@ impl Random {
     pub(crate) fn within(&mut self, low: usize, high: usize) -> usize {
         low + self.below(high - low + 1)
     }
+
+    /// Puts items into a random order.
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        (1..items.len()).rev().for_each(|at| items.swap(at, self.below(at + 1)));
+    }
 }
 
 #[cfg(test)]
@@ -46,6 +51,20 @@ mod tests {
         };
         assert_eq!(sequence(1), sequence(1));
         assert!((0..1000).all(|seed| sequence(seed) != sequence(seed + 1)));
+    }
+
+    #[test]
+    fn a_shuffle_keeps_the_items_and_brings_each_to_each_place() {
+        let mut random = Random::new(7);
+        let mut seen = [[false; 4]; 4];
+        for _ in 0..200 {
+            let mut items = [0, 1, 2, 3];
+            random.shuffle(&mut items);
+            items.iter().enumerate().for_each(|(place, &item)| seen[place][item] = true);
+            items.sort_unstable();
+            assert_eq!(items, [0, 1, 2, 3]);
+        }
+        assert_eq!(seen, [[true; 4]; 4]);
     }
 
     #[test]

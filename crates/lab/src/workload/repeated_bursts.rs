@@ -5,6 +5,8 @@
 //!
 //! `keep=10` lets some blocks stay from one burst to the next, here and there, so that hardly any span or slab becomes empty.
 //!
+//! `shuffle=1` frees the blocks of a burst in a random order: spans or slabs become empty together at its end, with most of their OS pages free long before.
+//!
 //! Does not show: a burst that comes after a longer pause.
 
 use crate::workload::definition::{Outcome, PrimaryFigure, Workload};
@@ -24,6 +26,7 @@ pub(crate) static WORKLOAD: Workload = Workload {
         Param::scaled("burst_mib", [64, 64, 256], "size of a burst in MiB"),
         Param::fixed("size", 1024, "largest block, in bytes").at_least_one(),
         Param::fixed("keep", 0, "percent of the blocks that stay, chosen at random"),
+        Param::fixed("shuffle", 0, "0: freed in the order of allocation; 1: in a random order"),
     ],
     run,
     run_on_null: None,
@@ -35,6 +38,7 @@ const LEAST: usize = 16;
 fn run(params: &Params, meter: &mut Meter) -> Outcome {
     let (bursts, burst_bytes) = (params.get("bursts"), params.size("burst_mib") << 20);
     let (most, keep) = (params.size("size").max(LEAST), params.size("keep"));
+    let is_shuffled = params.get("shuffle") != 0;
     let (ops, checksum, kept) = meter.section(|sampler| {
         let rss_before_bytes = sampler.sample();
         let mut random = Random::new(57);
@@ -51,6 +55,9 @@ fn run(params: &Params, meter: &mut Meter) -> Outcome {
                 ops += 1;
             }
             sampler.sample();
+            if is_shuffled {
+                random.shuffle(&mut blocks);
+            }
             for (tag, block) in blocks.drain(..) {
                 if burst < bursts && random.below(100) < keep {
                     stay.push((tag, block));
