@@ -1,9 +1,10 @@
 //! How many blocks a bin may hold: numbers in, a number out.
 //!
 //! A bin starts small. One that was flushed since it was last empty was too small for its program: its capacity grows by what was flushed
-//! ([`learned`]). While a thread frees and does not allocate, each flush allows the bin less ([`allowed`]): the thread will not need
-//! these blocks soon, and each may be the only one on its OS page. In a process of many threads all bins of a class share a fixed number of
-//! bytes, and a bin may borrow beyond its share ([`shared`], `usage::room`).
+//! ([`learned`]); not if that was more than any bin may hold, for a large bin gives a mass of blocks out in the order in which they were freed, and a span in the order
+//! of their addresses. While a thread frees and does not allocate, each flush allows the bin less ([`allowed`]): the thread will not need these blocks soon, and each may
+//! be the only one on its OS page. In a process of many threads all bins of a class share a fixed number of bytes, and a bin may borrow beyond its share
+//! ([`shared`], `usage::room`).
 
 /// A bin may always hold blocks of this many bytes in a process of few threads, but at least [`ALLOWED_LEAST`]: enough to make a flush worth its call.
 const ALLOWED_LEAST_BYTES: u32 = 4096;
@@ -38,9 +39,9 @@ pub(crate) fn kept(capacity: u32, flushed: u32, allowed: i64) -> i64 {
     if flushed >= capacity { 0 } else { allowed / 2 }
 }
 
-/// The capacity, at most `most`, of a bin that runs empty after `flushed` blocks were flushed: large enough to have kept them.
+/// The capacity, at most `most`, of a bin that runs empty after `flushed` blocks were flushed: large enough to have kept them, if one of `most` would have been.
 pub(crate) fn learned(capacity: u32, flushed: u32, most: u32) -> u32 {
-    capacity.saturating_add(flushed).min(most)
+    if flushed > most { capacity.min(most) } else { capacity.saturating_add(flushed).min(most) }
 }
 
 #[cfg(test)]

@@ -11,6 +11,16 @@ fn the_peak_is_the_highest_published_sum() {
 }
 
 #[test]
+fn less_is_live_than_at_the_peak_by_what_was_published_and_by_what_each_heap_may_not_have() {
+    let usage = Usage::new();
+    usage.publish_live(3000);
+    usage.publish_live(-1000);
+    assert_eq!(usage.below_peak(), 1000);
+    usage.set_n_heaps(3, 1);
+    assert_eq!(usage.below_peak(), 1000 + 3 * UNPUBLISHED_BYTES);
+}
+
+#[test]
 fn a_negative_sum_neither_raises_the_peak_nor_loses_later_changes() {
     let usage = Usage::new();
     usage.publish_live(-500);

@@ -42,8 +42,10 @@ fn a_flush_keeps_half_until_a_whole_capacity_was_flushed() {
 }
 
 #[test]
-fn a_bin_that_was_flushed_grows_by_that_up_to_its_most() {
+fn a_bin_that_was_flushed_grows_by_that_up_to_its_most_if_that_would_have_kept_it() {
     assert_eq!(learned(64, 100, 4096), 164);
-    assert_eq!(learned(64, u32::MAX, 4096), 4096);
-    assert_eq!(learned(64, 0, 32), 32, "the option was lowered meanwhile");
+    assert_eq!(learned(1000, 4096, 4096), 4096);
+    assert_eq!([64, 1000, 4096].map(|capacity| learned(capacity, 4097, 4096)), [64, 1000, 4096]);
+    assert_eq!(learned(64, u32::MAX, u32::MAX), u32::MAX);
+    assert_eq!([0, 33].map(|flushed| learned(64, flushed, 32)), [32; 2], "the option was lowered meanwhile");
 }

@@ -196,7 +196,7 @@ fn what_is_live_and_what_stays_inside_spans_are_no_more_than_ever_was_live() {
     let mut waves = Waves { heap, blocks: Vec::new(), by_others: false };
     repeat_waves(&mut waves, &world);
     let (free_bytes, excess) = (usage.free_in_spans(), world.shared.pages.beyond_what_was_in_vain(usage));
-    assert!(free_bytes > 40 * MIB as i64 && excess < 0, "{free_bytes}, {excess}");
+    assert!(free_bytes > 40 * MIB as i64 && excess < 2 * MIB as i64, "{free_bytes}, {excess}");
     let others: Vec<_> = (0..40).map(|_| heap.allocate(MIB, 1).start).collect();
     heap.publish_live(0);
     let (free_bytes, excess) = (usage.free_in_spans(), world.shared.pages.beyond_what_was_in_vain(usage));
@@ -231,7 +231,7 @@ fn bursts_that_are_freed_in_any_order_keep_their_memory() {
         let purged = |n: usize| world.purged_by(|| (0..n).for_each(|_| scattered_burst(&heaps, 64, size)));
         let [first, next, later] = [1, 10, 10].map(purged);
         assert!(first > 40 * MIB, "{size}, {n_heaps} heaps: {first}");
-        assert!(next <= 4 * first && later <= 2 * first, "{size}, {n_heaps} heaps: {first}, {next}, {later}");
+        assert!(next <= 4 * first && later <= first / 2, "{size}, {n_heaps} heaps: {first}, {next}, {later}");
         world.check().unwrap();
     }
 }
