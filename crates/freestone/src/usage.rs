@@ -14,8 +14,8 @@ use crate::usage::in_vain::InVain;
 use crate::usage::room::SharedRoom;
 use freestone_base::sync::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
-/// About what a heap holds and has not published: it does that for each class once it has changed by a quarter of this.
-const UNPUBLISHED_BYTES: i64 = 1 << 20;
+/// About what a heap holds and has not published: 256 KiB of each of a few classes.
+const UNPUBLISHED_BYTES: i64 = 4 << 20;
 
 /// The sums. See the module header.
 #[derive(Debug)]

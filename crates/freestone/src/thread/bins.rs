@@ -57,6 +57,8 @@ pub(crate) struct Bins {
     moved: PerClass<AtomicI64>,
     classes: PerClass<BinState>,
     countdown: Countdown,
+    /// The sum of the classes' capacities.
+    capacities: Cell<u32>,
 }
 
 // `hotpath.golden` has these offsets, of 64-bit processors.
@@ -88,6 +90,7 @@ impl Bins {
             moved: PerClass::new([const { AtomicI64::new(0) }; N_CLASSES]),
             classes: PerClass::new([const { BinState::new() }; N_CLASSES]),
             countdown: Countdown::new(),
+            capacities: Cell::new(0),
         }
     }
 

@@ -1,10 +1,10 @@
 //! How many blocks a bin may hold: numbers in, a number out.
 //!
 //! A bin starts small. One that was flushed since it was last empty was too small for its program: its capacity grows by what was flushed
-//! ([`learned`]); not if that was more than any bin may hold, for a large bin gives a mass of blocks out in the order in which they were freed, and a span in the order
-//! of their addresses. While a thread frees and does not allocate, each flush allows the bin less ([`allowed`]): the thread will not need these blocks soon, and each may
-//! be the only one on its OS page. In a process of many threads all bins of a class share a fixed number of bytes, and a bin may borrow beyond its share
-//! ([`shared`], `usage::room`).
+//! ([`learned`]). All bins of a heap grow together to a number of blocks ([`growth`]): beyond that they are no longer in a processor's cache when they are flushed, and
+//! what a bin gives out again is in the order in which it was freed, where a span gives blocks out in the order of their addresses. While a thread frees and does not allocate, each flush allows the bin less ([`allowed`]): the thread will not need
+//! these blocks soon, and each may be the only one on its OS page. In a process of many threads all bins of a class share a fixed number of
+//! bytes, and a bin may borrow beyond its share ([`shared`], `usage::room`).
 
 /// A bin may always hold blocks of this many bytes in a process of few threads, but at least [`ALLOWED_LEAST`]: enough to make a flush worth its call.
 const ALLOWED_LEAST_BYTES: u32 = 4096;
@@ -14,6 +14,12 @@ const ALLOWED_LEAST: u32 = 8;
 
 /// Up to this many heaps, bins have their whole capacity.
 const FEW_HEAPS: u32 = 4;
+
+/// All bins of a heap grow to as many blocks together as this many bins of the largest capacity hold, but at least [`TOGETHER_LEAST`].
+const LARGEST_TOGETHER: u32 = 4;
+
+/// See [`LARGEST_TOGETHER`]: about as many as the bins of all classes start with, and one of the default's largest capacity.
+const TOGETHER_LEAST: u32 = 16_384;
 
 /// Bytes of one class that all threads together may cache, where there are more heaps than that.
 const SHARED_BYTES: usize = 4 << 20;
@@ -39,9 +45,14 @@ pub(crate) fn kept(capacity: u32, flushed: u32, allowed: i64) -> i64 {
     if flushed >= capacity { 0 } else { allowed / 2 }
 }
 
-/// The capacity, at most `most`, of a bin that runs empty after `flushed` blocks were flushed: large enough to have kept them, if one of `most` would have been.
+/// The blocks by which a bin may grow in a heap whose bins may hold `together`, and one of them at most `largest`.
+pub(crate) fn growth(together: u32, largest: u32) -> u32 {
+    largest.saturating_mul(LARGEST_TOGETHER).max(TOGETHER_LEAST).saturating_sub(together)
+}
+
+/// The capacity, at most `most`, of a bin that runs empty after `flushed` blocks were flushed: large enough to have kept them.
 pub(crate) fn learned(capacity: u32, flushed: u32, most: u32) -> u32 {
-    if flushed > most { capacity.min(most) } else { capacity.saturating_add(flushed).min(most) }
+    capacity.saturating_add(flushed).min(most)
 }
 
 #[cfg(test)]

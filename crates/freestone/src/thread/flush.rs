@@ -157,6 +157,12 @@ pub(crate) fn empty<O: Os>(own: Own<'_, O>, class: usize) {
     }
 }
 
+/// Lets an empty bin begin anew with the capacity that bins start with, for the others to grow.
+pub(crate) fn shrink<O: Os>(own: Own<'_, O>, class: usize) {
+    own.bins().set_capacity(class, 0);
+    profiling::grant(own, class, 0);
+}
+
 /// Sends all but the first `keep` blocks of a bin to their spans and owners.
 pub(crate) fn flush<O: Os>(own: Own<'_, O>, class: usize, keep: i64) {
     sampling::put_back(own, class);

@@ -58,7 +58,9 @@ fn learn_capacity<O: Os>(own: Own<'_, O>, class: usize) -> u32 {
     let (bins, flushed) = (own.bins(), own.bins().restart_flushed(class));
     let mut capacity = flush::own_capacity(own, class);
     if flushed > 0 {
-        capacity = capacity::learned(capacity, flushed, own.shared().settings().bin_max(block_bytes(class)));
+        let settings = own.shared().settings();
+        let grows = flushed.min(capacity::growth(bins.capacities(), settings.bin_max(1)));
+        capacity = capacity::learned(capacity, grows, settings.bin_max(block_bytes(class)));
         bins.set_capacity(class, capacity);
     }
     let now = flush::bin_capacity(own, class);

@@ -2,14 +2,14 @@
 
 use crate::size_class::N_CLASSES;
 use crate::thread::drain::{drain, drain_some};
-use crate::thread::flush::empty;
+use crate::thread::flush::{empty, shrink};
 use crate::thread::heap::own::Own;
 use crate::thread::returns::release_waiting;
 use crate::thread::route::send_all;
 use crate::thread::watched::release::{empty_magazines, release_all};
 use freestone_os::Os;
 
-/// The decay tick: once in a decay time, when the heap needs a new span, empties the bins that nothing was allocated from since the last one and
+/// The decay tick: once in a decay time, when the heap needs a new span, empties the bins that nothing was allocated from since the last one, which are small again, and
 /// hands over buffered blocks of other owners. An active bin keeps its blocks. Returns whether it was due.
 #[inline(never)]
 pub(crate) fn tick<O: Os>(own: Own<'_, O>, now_ms: u32) -> bool {
@@ -25,6 +25,7 @@ fn run_tick<O: Os>(own: Own<'_, O>) {
     for class in 0..N_CLASSES {
         if own.bins().is_idle_since_last_asked(class) {
             empty(own, class);
+            shrink(own, class);
         }
     }
     empty_magazines(own);

@@ -103,14 +103,20 @@ impl Bins {
     pub(crate) fn capacity(&self, class: usize, start: impl FnOnce() -> u32) -> u32 {
         let capacity = &self.classes[class].capacity;
         if capacity.get() == 0 {
-            capacity.set(start());
+            self.set_capacity(class, start());
         }
         capacity.get()
     }
 
-    /// Sets the most blocks that a bin should hold.
+    /// Sets the most blocks that a bin should hold; 0: what it starts with.
     pub(crate) fn set_capacity(&self, class: usize, capacity: u32) {
-        self.classes[class].capacity.set(capacity);
+        let before = self.classes[class].capacity.replace(capacity);
+        self.capacities.set(self.capacities.get() - before + capacity);
+    }
+
+    /// The most blocks that all bins together should hold.
+    pub(crate) fn capacities(&self) -> u32 {
+        self.capacities.get()
     }
 
     /// For how many blocks beyond its share the bin has borrowed room.

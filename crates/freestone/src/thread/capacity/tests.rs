@@ -42,10 +42,15 @@ fn a_flush_keeps_half_until_a_whole_capacity_was_flushed() {
 }
 
 #[test]
-fn a_bin_that_was_flushed_grows_by_that_up_to_its_most_if_that_would_have_kept_it() {
+fn a_bin_that_was_flushed_grows_by_that_up_to_its_most() {
     assert_eq!(learned(64, 100, 4096), 164);
-    assert_eq!(learned(1000, 4096, 4096), 4096);
-    assert_eq!([64, 1000, 4096].map(|capacity| learned(capacity, 4097, 4096)), [64, 1000, 4096]);
-    assert_eq!(learned(64, u32::MAX, u32::MAX), u32::MAX);
-    assert_eq!([0, 33].map(|flushed| learned(64, flushed, 32)), [32; 2], "the option was lowered meanwhile");
+    assert_eq!(learned(64, u32::MAX, 4096), 4096);
+    assert_eq!(learned(64, 0, 32), 32, "the option was lowered meanwhile");
+}
+
+#[test]
+fn bins_of_a_heap_grow_together_to_four_of_the_largest_or_to_what_all_start_with() {
+    assert_eq!([0, 16_000, 16_384, 20_000].map(|together| growth(together, 4096)), [16_384, 384, 0, 0]);
+    assert_eq!(growth(16_384, 16_384), 3 * 16_384);
+    assert_eq!([1, 64, u32::MAX].map(|largest| growth(0, largest)), [16_384, 16_384, u32::MAX]);
 }

@@ -2,10 +2,10 @@ use super::{bring_batch, refill};
 use crate::config::{Settings, key};
 use crate::size_class::{block_bytes, class_of};
 use crate::testing::{World, free};
-use crate::thread::flush;
 use crate::thread::heap::own::Own;
-use crate::thread::upkeep;
+use crate::thread::{flush, upkeep};
 use freestone_base::units::PAGE_BYTES;
+use freestone_os::Os;
 use freestone_os::fake::Fake;
 use std::collections::BTreeSet;
 use std::vec::Vec;
@@ -73,6 +73,48 @@ fn the_refill_of_a_bin_raises_its_capacity_by_what_was_flushed() {
     assert_eq!(flush::own_capacity(heap, class), first + flushed);
     assert_eq!(heap.bins().flushed(class), 0, "it counts anew");
     assert_eq!(heap.bins().borrowed(class), 0, "there are few threads");
+}
+
+/// Allocates `n` blocks of `size` and frees them, twice: the second time finds that the bin was too small.
+fn two_bursts(heap: Own<'_, Fake>, size: usize, n: usize) {
+    for _ in 0..2 {
+        let blocks: Vec<_> = (0..n).map(|_| heap.allocate(size, 1).start).collect();
+        blocks.into_iter().for_each(|block| free(heap, block));
+    }
+}
+
+#[test]
+fn the_bins_of_a_heap_grow_together_to_a_number_of_blocks_and_begin_anew_when_they_are_idle() {
+    let world = World::hardened(4096, "off");
+    let (heap, sizes) = (world.heap(), (1..=16).map(|at| 16 * at));
+    let capacity_of = |size| flush::own_capacity(heap, class_of(size));
+    for _ in 0..2 {
+        sizes.clone().for_each(|size| two_bursts(heap, size, 3000));
+        assert!(capacity_of(16) > 3000, "the first has grown to what was freed");
+        let together = heap.bins().capacities();
+        assert_eq!(together, sizes.clone().map(capacity_of).sum());
+        assert!((16_384..16_384 + 16 * 512).contains(&together), "{together}: the last have what bins start with");
+        for _ in 0..2 {
+            world.os().advance_ms(10_000);
+            upkeep::tick(heap, world.os().now_ms() as u32);
+        }
+        assert_eq!(heap.bins().capacities(), 0, "all are idle");
+        assert!(sizes.clone().all(|size| heap.bins().room(class_of(size)) == 0));
+        world.check().unwrap();
+    }
+}
+
+/// The bytes that bound a bin of long blocks do not bound all bins.
+#[test]
+fn where_bins_may_be_larger_those_of_a_heap_grow_together_to_more_blocks() {
+    let world = World::hardened(4096, "off");
+    let heap = world.heap();
+    world.set(key::BIN_MAX, "16384");
+    [16, 32].into_iter().for_each(|size| two_bursts(heap, size, 16_000));
+    let before = (heap.bins().capacities(), flush::own_capacity(heap, class_of(1024)));
+    assert!(before.0 > 20_000);
+    two_bursts(heap, 1024, 600);
+    assert!(flush::own_capacity(heap, class_of(1024)) > before.1);
 }
 
 #[test]
