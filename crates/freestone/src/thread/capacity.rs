@@ -1,10 +1,10 @@
 //! How many blocks a bin may hold: numbers in, a number out.
 //!
 //! A bin starts small. One that was flushed since it was last empty was too small for its program: its capacity grows by what was flushed
-//! ([`learned`]). All bins of a heap grow together to a number of blocks ([`growth`]): beyond that they are no longer in a processor's cache when they are flushed, and
-//! what a bin gives out again is in the order in which it was freed, where a span gives blocks out in the order of their addresses. While a thread frees and does not allocate, each flush allows the bin less ([`allowed`]): the thread will not need
-//! these blocks soon, and each may be the only one on its OS page. In a process of many threads all bins of a class share a fixed number of
-//! bytes, and a bin may borrow beyond its share ([`shared`], `usage::room`).
+//! ([`learned`]). All bins of a heap grow together to a number of blocks ([`growth`]): of a larger number, most are no longer in a processor's cache when they are
+//! flushed, and what a bin gives out again is in the order in which it was freed, where a span gives blocks out in the order of their addresses. While a thread frees and
+//! does not allocate, each flush allows the bin less ([`allowed`]): the thread will not need these blocks soon, and each may be the only one on its OS page. In a process
+//! of many threads all bins of a class share a fixed number of bytes, and a bin may borrow beyond its share ([`shared`], `usage::room`).
 
 /// A bin may always hold blocks of this many bytes in a process of few threads, but at least [`ALLOWED_LEAST`]: enough to make a flush worth its call.
 const ALLOWED_LEAST_BYTES: u32 = 4096;
