@@ -145,22 +145,16 @@ pub(crate) fn free_suspect<O: Os>(own: Own<'_, O>, block: FreeBlock) {
     route::route_suspect(own, block);
 }
 
-/// Empties a bin, and gives back what room it has borrowed.
+/// Empties a bin, and gives back what room it has borrowed. The next free grants it the room that it may have then.
 pub(crate) fn empty<O: Os>(own: Own<'_, O>, class: usize) {
     flush(own, class, 0);
     let borrowed = own.bins().borrowed(class);
     if borrowed > 0 {
         own.shared().usage.room().take_back(class, borrowed);
         own.bins().set_borrowed(class, 0);
-        // It was granted what it had borrowed: the next free grants it what it may have now.
-        profiling::grant(own, class, 0);
     }
-}
-
-/// Lets an empty bin begin anew with the capacity that bins start with, for the others to grow.
-pub(crate) fn shrink<O: Os>(own: Own<'_, O>, class: usize) {
-    own.bins().set_capacity(class, 0);
     profiling::grant(own, class, 0);
+    sampling::settle(own, class);
 }
 
 /// Sends all but the first `keep` blocks of a bin to their spans and owners.

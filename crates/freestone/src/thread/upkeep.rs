@@ -2,7 +2,7 @@
 
 use crate::size_class::N_CLASSES;
 use crate::thread::drain::{drain, drain_some};
-use crate::thread::flush::{empty, shrink};
+use crate::thread::flush::empty;
 use crate::thread::heap::own::Own;
 use crate::thread::returns::release_waiting;
 use crate::thread::route::send_all;
@@ -24,8 +24,8 @@ fn run_tick<O: Os>(own: Own<'_, O>) {
     drain_some(own);
     for class in 0..N_CLASSES {
         if own.bins().is_idle_since_last_asked(class) {
+            own.bins().set_capacity(class, 0);
             empty(own, class);
-            shrink(own, class);
         }
     }
     empty_magazines(own);

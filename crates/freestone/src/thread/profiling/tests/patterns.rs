@@ -1,6 +1,8 @@
 //! Programs that allocate and free in a pattern: each of its places is sampled as often as any other.
 
 use super::*;
+use crate::thread::upkeep;
+use freestone_os::Os;
 
 /// Programs that allocate and free in a pattern: how many blocks each time, positive or negative. The last blocks are freed first.
 const PATTERNS: [&[i32]; 6] =
@@ -74,5 +76,28 @@ fn blocks_that_other_threads_free_are_sampled_as_often_and_are_in_no_wrong_place
             is_near(since_start, (n * rounds * block_bytes) as f64, block_bytes, interval),
             "{size}: {since_start}"
         );
+    }
+}
+
+/// The tick takes the room of idle bins. If the next free brings the block that is chosen, it has to end the room as well: else the refill that follows would find
+/// that the block has passed.
+#[test]
+fn a_block_that_is_freed_after_its_bin_was_idle_is_chosen_in_its_turn() {
+    const SIZE: usize = 64;
+    for (seed, n_heaps) in (0..if cfg!(miri) { 2 } else { 40 }).flat_map(|seed| [(seed, 1), (seed, 1000)]) {
+        let world = world(128, "default", seed);
+        let heap = world.heap();
+        world.shared.usage.set_n_heaps(n_heaps, 0);
+        let mut blocks: Vec<_> = (0..60).map(|_| allocate(heap, SIZE)).collect();
+        for _ in 0..40 {
+            for _ in 0..2 {
+                world.os().advance_ms(10_000);
+                upkeep::tick(heap, world.os().now_ms() as u32);
+            }
+            blocks.drain(..2).for_each(|block| free(heap, block));
+            blocks.extend([(); 2].map(|()| allocate(heap, SIZE)));
+        }
+        blocks.into_iter().for_each(|block| free(heap, block));
+        world.check().unwrap();
     }
 }
