@@ -79,23 +79,22 @@ fn blocks_that_other_threads_free_are_sampled_as_often_and_are_in_no_wrong_place
     }
 }
 
-/// The tick takes the room of idle bins. If the next free brings the block that is chosen, it has to end the room as well: else the refill that follows would find
-/// that the block has passed.
+/// The tick takes the room of idle bins, and with many heaps what they have borrowed. If the next free brings the block that is chosen, it has to end the room as
+/// well: else the refill that follows would find that the block has passed.
 #[test]
 fn a_block_that_is_freed_after_its_bin_was_idle_is_chosen_in_its_turn() {
-    const SIZE: usize = 64;
-    for (seed, n_heaps) in (0..if cfg!(miri) { 2 } else { 40 }).flat_map(|seed| [(seed, 1), (seed, 1000)]) {
-        let world = world(128, "default", seed);
+    for (seed, size) in (0..if cfg!(miri) { 2 } else { 40 }).flat_map(|seed| [(seed, 64), (seed, 4096)]) {
+        let world = world(2 * size as u64, "default", seed);
         let heap = world.heap();
-        world.shared.usage.set_n_heaps(n_heaps, 0);
-        let mut blocks: Vec<_> = (0..60).map(|_| allocate(heap, SIZE)).collect();
+        world.shared.usage.set_n_heaps(if size == 64 { 1 } else { 1000 }, 0);
+        let mut blocks: Vec<_> = (0..60).map(|_| allocate(heap, size)).collect();
         for _ in 0..40 {
             for _ in 0..2 {
                 world.os().advance_ms(10_000);
                 upkeep::tick(heap, world.os().now_ms() as u32);
             }
             blocks.drain(..2).for_each(|block| free(heap, block));
-            blocks.extend([(); 2].map(|()| allocate(heap, SIZE)));
+            blocks.extend([(); 2].map(|()| allocate(heap, size)));
         }
         blocks.into_iter().for_each(|block| free(heap, block));
         world.check().unwrap();
