@@ -79,7 +79,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
         ranks::may_take::<P>(RANK, false);
         self.word.take();
         self.note_taken();
-        Guard { lock: self, value: PhantomData, not_send: PhantomData }
+        Guard { lock: self, value: PhantomData }
     }
 
     /// Takes the lock if it is free.
@@ -87,7 +87,7 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
     pub fn try_lock(&self) -> Option<Guard<'_, T, P, RANK>> {
         self.word.try_take().then(|| {
             self.note_taken();
-            Guard { lock: self, value: PhantomData, not_send: PhantomData }
+            Guard { lock: self, value: PhantomData }
         })
     }
 
@@ -146,13 +146,11 @@ impl<T, P: Parking, const RANK: u8> Lock<T, P, RANK> {
 /// ```
 pub struct Guard<'a, T, P: Parking, const RANK: u8> {
     lock: &'a Lock<T, P, RANK>,
-    /// The guard gives the access of such a reference. It is `Sync` only if the value is; the lock is `Sync` for any value that can be sent.
-    value: PhantomData<&'a mut T>,
-    /// The thread that [`Parking::enter`] was called by calls [`Parking::leave`].
-    not_send: PhantomData<*const u8>,
+    /// The guard gives the access of such a reference. As a pointer is, it is not sent: the thread that [`Parking::enter`] was called by calls [`Parking::leave`].
+    value: PhantomData<(&'a mut T, *const T)>,
 }
 
-// SAFETY: a shared guard gives shared access to the value, and is not dropped.
+// SAFETY: a shared guard gives shared access to the value, and is not dropped. It is `Sync` only if the value is; the lock is `Sync` for any value that can be sent.
 #[allow(unsafe_code)]
 unsafe impl<T: Sync, P: Parking, const RANK: u8> Sync for Guard<'_, T, P, RANK> {}
 

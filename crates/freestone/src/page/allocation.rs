@@ -215,8 +215,9 @@ impl<O: Os> PageHeap<O> {
     /// A dirty run that has room for the request wherever it starts; if there is none, frees emptied spans, then empties the lists, and then the caches, whose runs are
     /// dirty then, and looks again. In the end one that has room where it starts. `were` is how many runs were in the lists.
     fn find_dirty(&self, state: &mut State, request: &Request, were: &mut Numbers) -> Option<PageIndex> {
+        let searched = request.searched()?;
         for step in 0..4 {
-            let dirty = state.runs.find_dirty(request.searched()?);
+            let dirty = state.runs.find_dirty(searched);
             if dirty.is_some() {
                 return dirty;
             }

@@ -86,7 +86,7 @@ fn held() -> &'static Scripts {
 
 /// The guard of the thread that holds the lock.
 fn guard_of(lock: &'static Scripts) -> Guard<'static, u32, Scripted, 0> {
-    Guard { lock, value: PhantomData, not_send: PhantomData }
+    Guard { lock, value: PhantomData }
 }
 
 fn other_releases(lock: &'static Scripts) -> impl FnOnce(&AtomicU32) {

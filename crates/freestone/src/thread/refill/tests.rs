@@ -56,8 +56,8 @@ fn a_new_span_brings_the_tick_only_where_memory_has_become_dirty() {
 }
 
 /// Blocks of one class, all freed again: more than a bin holds at first.
-fn burst(heap: Own<'_, Fake>, n: usize) {
-    let blocks: Vec<_> = (0..n).map(|_| heap.allocate(64, 1).start).collect();
+fn burst(heap: Own<'_, Fake>, size: usize, n: usize) {
+    let blocks: Vec<_> = (0..n).map(|_| heap.allocate(size, 1).start).collect();
     blocks.into_iter().for_each(|block| free(heap, block));
 }
 
@@ -67,20 +67,12 @@ fn the_refill_of_a_bin_raises_its_capacity_by_what_was_flushed() {
     let heap = world.heap();
     let class = class_of(64);
     let first = flush::own_capacity(heap, class);
-    burst(heap, 5 * first as usize);
+    burst(heap, 64, 5 * first as usize);
     assert!(heap.bins().flushed(class) > 0 && flush::own_capacity(heap, class) == first);
     let (flushed, _block) = (heap.bins().flushed(class), heap.allocate(64, 1));
     assert_eq!(flush::own_capacity(heap, class), first + flushed);
     assert_eq!(heap.bins().flushed(class), 0, "it counts anew");
     assert_eq!(heap.bins().borrowed(class), 0, "there are few threads");
-}
-
-/// Allocates `n` blocks of `size` and frees them, twice: the second time finds that the bin was too small.
-fn two_bursts(heap: Own<'_, Fake>, size: usize, n: usize) {
-    for _ in 0..2 {
-        let blocks: Vec<_> = (0..n).map(|_| heap.allocate(size, 1).start).collect();
-        blocks.into_iter().for_each(|block| free(heap, block));
-    }
 }
 
 #[test]
@@ -89,7 +81,7 @@ fn the_bins_of_a_heap_grow_together_to_a_number_of_blocks_and_begin_anew_when_th
     let (heap, sizes) = (world.heap(), (1..=16).map(|at| 16 * at));
     let capacity_of = |size| flush::own_capacity(heap, class_of(size));
     for _ in 0..2 {
-        sizes.clone().for_each(|size| two_bursts(heap, size, 3000));
+        sizes.clone().flat_map(|size| [size; 2]).for_each(|size| burst(heap, size, 3000));
         assert!(capacity_of(16) > 3000, "the first has grown to what was freed");
         let together = heap.bins().capacities();
         assert_eq!(together, sizes.clone().map(capacity_of).sum());
@@ -110,10 +102,10 @@ fn where_bins_may_be_larger_those_of_a_heap_grow_together_to_more_blocks() {
     let world = World::hardened(4096, "off");
     let heap = world.heap();
     world.set(key::BIN_MAX, "16384");
-    [16, 32].into_iter().for_each(|size| two_bursts(heap, size, 16_000));
+    [16, 16, 32, 32].into_iter().for_each(|size| burst(heap, size, 16_000));
     let before = (heap.bins().capacities(), flush::own_capacity(heap, class_of(1024)));
     assert!(before.0 > 20_000);
-    two_bursts(heap, 1024, 600);
+    (0..2).for_each(|_| burst(heap, 1024, 600));
     assert!(flush::own_capacity(heap, class_of(1024)) > before.1);
 }
 
@@ -123,7 +115,7 @@ fn a_bin_whose_share_has_room_for_what_was_flushed_borrows_none() {
     let heap = world.heap();
     world.shared.usage.set_n_heaps(17, 0);
     let first = flush::bin_capacity(heap, class_of(64));
-    burst(heap, 2 * first as usize);
+    burst(heap, 64, 2 * first as usize);
     let _block = heap.allocate(64, 1);
     assert!(flush::bin_capacity(heap, class_of(64)) > first);
     assert_eq!(heap.bins().borrowed(class_of(64)), 0);
@@ -133,7 +125,7 @@ fn a_bin_whose_share_has_room_for_what_was_flushed_borrows_none() {
 fn refills_from_spans_cancel_the_end_of_a_burst() {
     let world = World::new(4096);
     let heap = world.heap();
-    burst(heap, 3000);
+    burst(heap, 64, 3000);
     assert!(heap.burst().is_on_watch(), "the last block of the burst was freed");
     let _blocks: Vec<_> = (0..3000).map(|_| heap.allocate(64, 1)).collect();
     assert!(!heap.burst().is_on_watch());
