@@ -6,7 +6,7 @@
 
 use crate::error::{BAD_STRUCT, FreestoneError, OK};
 use core::ffi::c_char;
-use core::fmt::{self, Write as _};
+use core::fmt;
 use freestone_base::text::FixedText;
 
 /// Room for a message: the longest has about 140 bytes.
@@ -28,13 +28,13 @@ pub unsafe fn write(
     let mut text = FixedText::<TEXT_BYTES>::new();
     // Writing into a fixed text does not fail: it cuts.
     let _written = match error.code {
-        OK => text.write_str("no error"),
+        OK => write!(text, "no error"),
         BAD_STRUCT => write!(
             text,
             "a structure of {} bytes was passed, where its first version has {}: set its member `size`",
             error.value, error.limit
         ),
-        code => of_family(error, &mut text).unwrap_or_else(|| write!(text, "no error has the code {code}")),
+        code => of_family(error, &mut text.writer()).unwrap_or_else(|| write!(text, "no error has the code {code}")),
     };
     let bytes = text.as_bytes();
     if let Some(room) = size.checked_sub(1) {

@@ -4,7 +4,7 @@
 //! # Safety
 //! `malloc_info` writes to the stream that its caller passes.
 
-use crate::pieces::Pieces;
+use crate::pieces;
 use core::ffi::{c_char, c_int, c_void};
 use core::fmt;
 use freestone_base::units::PAGE_BYTES;
@@ -168,9 +168,11 @@ pub unsafe extern "C" fn malloc_info(options: c_int, stream: *mut libc::FILE) ->
     if options != 0 {
         return libc::EINVAL;
     }
-    // SAFETY: the stream is open (this function's contract) as long as this call runs.
-    let mut pieces = unsafe { Pieces::new(to_stream, stream.cast()) };
-    Freestone.with_details(|details| pieces.write_all(format_args!("{}", Xml(details)))).unwrap_or_else(|| {
+    let write = |details: &Details<'_>| {
+        // SAFETY: the stream is open (this function's contract) as long as this call runs.
+        unsafe { pieces::write_all(to_stream, stream.cast(), format_args!("{}", Xml(details))) }
+    };
+    Freestone.with_details(write).unwrap_or_else(|| {
         process::set_errno(Errno::NOMEM);
         -1
     })

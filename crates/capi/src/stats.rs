@@ -6,8 +6,9 @@
 
 use crate::failure::Failure;
 use crate::heap::Handle;
-use crate::pieces::{Pieces, Writer};
+use crate::pieces::{self, Writer};
 use core::ffi::{c_int, c_void};
+use core::fmt;
 use freestone_bounded::sized::{self, SizedStruct};
 use heap::Freestone;
 
@@ -136,11 +137,13 @@ pub unsafe extern "C" fn freestone_stats_write(format: c_int, writer: Option<Wri
     let Some(writer) = writer.filter(|_| [OPEN_METRICS, JSON].contains(&format)) else {
         return Failure::BadFormat.code();
     };
-    // SAFETY: `writer` may be called with any bytes and `context` (this function's contract).
-    let mut pieces = unsafe { Pieces::new(writer, context) };
+    let write = |text: fmt::Arguments<'_>| {
+        // SAFETY: `writer` may be called with any bytes and `context` (this function's contract).
+        unsafe { pieces::write_all(writer, context, text) }
+    };
     let written = Freestone.with_details(|details| match format {
-        OPEN_METRICS => pieces.write_all(format_args!("{}", details.open_metrics())),
-        _ => pieces.write_all(format_args!("{}\n", details.json())),
+        OPEN_METRICS => write(format_args!("{}", details.open_metrics())),
+        _ => write(format_args!("{}\n", details.json())),
     });
     written.unwrap_or(Failure::NoMemory { bytes: 0 }.code())
 }

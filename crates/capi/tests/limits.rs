@@ -100,6 +100,37 @@ fn locking_all_memory_makes_little_resident() {
     }
 }
 
+/// Memory that is locked goes back by being unmapped.
+#[test]
+fn what_a_program_frees_that_has_locked_all_memory_goes_back() {
+    if emulated("what is resident is the emulator's") {
+        return;
+    }
+    let [system, ours] = Pair::new().run("true", "locked_and_freed");
+    if let (Some(system), Some(ours)) = (system.first(), ours.first()) {
+        println!("{ours} KiB resident, {system} with the system's allocator");
+        assert!(*ours <= system + 12 * 1024, "{ours} KiB resident, {system} with the system's allocator");
+    }
+}
+
+/// Addresses of memory that has gone back are there for something else: of 100 to 400 MiB, of which the program has used 60.
+#[test]
+fn under_a_limit_of_addresses_as_many_threads_can_be_started_after_memory_was_freed_as_with_the_systems_allocator() {
+    if emulated(WHY) {
+        return;
+    }
+    let pair = Pair::new();
+    for mib in [100, 200, 400] {
+        for limit in ["-v", "-d"] {
+            let [system, ours] = pair.run(&format!("ulimit {limit} {}", mib << 10), "threads_after");
+            println!("ulimit {limit} {mib} MiB: {ours:?} threads, {system:?} with the system's allocator");
+            assert!(ours[0] + 8 >= system[0], "ulimit {limit} {mib} MiB: {ours:?} threads of {system:?}");
+        }
+        let [system, ours] = pair.run(&format!("ulimit -v {}", mib << 10), "charge_after");
+        assert!(ours[0] <= system[0] + 8 * 1024, "{ours:?} KiB, {system:?} with the system's allocator");
+    }
+}
+
 /// What `vm.overcommit_memory=2` charges a small program.
 #[test]
 fn a_small_program_commits_at_most_2_mib_more_than_with_the_systems_allocator() {

@@ -106,6 +106,10 @@ struct State {
     most_committed: Option<usize>,
     n_random: u64,
     group_bytes: Option<u64>,
+    /// What is mapped counts against a limit.
+    charges_mappings: bool,
+    /// All memory is locked.
+    keeps_memory: bool,
 }
 
 impl State {
@@ -200,6 +204,16 @@ impl Fake {
     /// Sets the memory limit of the control group.
     pub fn limit_group_bytes(&self, bytes: u64) {
         self.lock().group_bytes = Some(bytes);
+    }
+
+    /// Makes what is mapped count against a limit.
+    pub fn charge_mappings(&self) {
+        self.lock().charges_mappings = true;
+    }
+
+    /// Refuses to take memory back that stays mapped, as if it was locked.
+    pub fn keep_memory(&self) {
+        self.lock().keeps_memory = true;
     }
 
     /// Bytes committed now.

@@ -1,7 +1,7 @@
 //! Messages on standard error, without a heap.
 
 use crate::kernel;
-use core::fmt::{self, Write};
+use core::fmt;
 use freestone_base::text::FixedText;
 
 /// Longest message in bytes, with its newline; the rest is cut. A reason behind the longest path is still in it.

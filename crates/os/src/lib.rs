@@ -49,6 +49,8 @@ mod append;
 #[cfg(door = "linux")]
 pub mod cgroup;
 #[cfg(door = "linux")]
+mod charged;
+#[cfg(door = "linux")]
 pub mod closable;
 #[cfg(door = "linux")]
 pub mod fault;
@@ -339,6 +341,11 @@ pub unsafe trait Os: Sync {
     /// An error that passes: without a file descriptor or memory now, it can be read later.
     fn memory_limit_bytes(&self) -> Result<Option<u64>, Errno> {
         Ok(None)
+    }
+
+    /// Whether what is mapped counts against a limit of this process or of the system, also where it has no memory.
+    fn charges_mappings(&self) -> bool {
+        false
     }
 
     /// A random number. The heap asks while it starts, and not later: a sandbox may refuse system calls then.

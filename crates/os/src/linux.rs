@@ -5,7 +5,7 @@
 //! Every mapping is made where nothing else is mapped (`MAP_FIXED_NOREPLACE`), so committing cannot replace memory of the program. The other calls
 //! change memory that was committed here, by the contract of [`Os`].
 
-use crate::{Errno, GuardBy, MemoryRange, NotMoved, Os, Prefault, cgroup, clock, process};
+use crate::{Errno, GuardBy, MemoryRange, NotMoved, Os, Prefault, cgroup, charged, clock, process};
 use answer::Answer;
 use core::ptr;
 #[cfg(not(shuttle))]
@@ -221,6 +221,10 @@ unsafe impl Os for Linux {
         cgroup::memory_limit_bytes()
     }
 
+    fn charges_mappings(&self) -> bool {
+        charged::mappings_are_charged()
+    }
+
     fn random(&self) -> u64 {
         random()
     }
@@ -335,4 +339,4 @@ pub(crate) mod threads {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

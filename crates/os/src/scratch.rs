@@ -13,8 +13,6 @@ use freestone_base::text::FixedText;
 /// Calls `write` with an empty text of up to `N` bytes; `None` if there is no memory for it. Takes no lock, and may be called in a signal handler.
 ///
 /// ```
-/// use core::fmt::Write;
-///
 /// let len = freestone_os::with_long_text::<10_000, _>(|text| {
 ///     let _ = write!(text, "{:9999}", 1);
 ///     text.as_bytes().len()

@@ -1,4 +1,5 @@
 /* How much can be allocated under limits of address space, set before the start, after it, and raised; what an idle program costs. */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -159,6 +160,49 @@ static void replace(void) {
     }
 }
 
+/* Allocates and frees 60 MB of long blocks, and of short ones, and gives all back. */
+static void use_much(void) {
+    static void *volatile blocks[40000];
+    for (size_t n = 60, bytes = 1000000; n <= 40000; n = n < 40000 ? 40000 : SIZE_MAX, bytes = 1500) {
+        for (size_t i = 0; i < n; i++) {
+            if (!(blocks[i] = malloc(bytes))) {
+                _exit(4);
+            }
+            memset(blocks[i], 1, bytes);
+        }
+        for (size_t i = 0; i < n; i++) {
+            free(blocks[i]);
+        }
+        malloc_trim(0);
+    }
+}
+
+static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
+
+static void *wait_until_counted(void *unused) {
+    pthread_mutex_lock(&counting);
+    pthread_mutex_unlock(&counting);
+    return unused;
+}
+
+/* How many threads with stacks of 1 MiB can exist at once. */
+static size_t count_threads(void) {
+    static pthread_t threads[1000];
+    size_t n = 0;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, MIB);
+    pthread_mutex_lock(&counting);
+    while (n < 1000 && !pthread_create(&threads[n], &attributes, wait_until_counted, NULL)) {
+        n++;
+    }
+    pthread_mutex_unlock(&counting);
+    for (size_t i = 0; i < n; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    return n;
+}
+
 int main(int argc, char **argv) {
     size_t loaded = faults();
     const char *part = argc > 1 ? argv[1] : "";
@@ -185,6 +229,19 @@ int main(int argc, char **argv) {
         free(malloc(100));
         free(malloc(100000));
         say("resident", status("VmRSS"));
+    } else if (!strcmp(part, "locked_and_freed")) {
+        if (mlockall(MCL_CURRENT | MCL_FUTURE)) {
+            say("refused", 0);
+            return 0;
+        }
+        use_much();
+        say("resident", status("VmRSS"));
+    } else if (!strcmp(part, "threads_after")) {
+        use_much();
+        say("threads", count_threads());
+    } else if (!strcmp(part, "charge_after")) {
+        use_much();
+        say("charge", charge());
     } else if (!strcmp(part, "charge")) {
         say("charge", charge());
     } else if (!strcmp(part, "faults")) {

@@ -19,7 +19,6 @@ use crate::shared::Shared;
 use crate::stats::live_page::{self, PAGE_WORDS, Words};
 use crate::thread::life::Threads;
 use core::ffi::CStr;
-use core::fmt::Write;
 use freestone_base::sync::{AtomicBool, AtomicU64, Ordering, fence};
 use freestone_os::{Errno, Os, SharedWords, System, clock, process};
 

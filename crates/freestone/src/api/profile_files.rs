@@ -5,7 +5,6 @@ use crate::config::Settings;
 use crate::heap_profile::recorder::HeapProfile;
 use crate::heap_profile::text::{self, Snapshot};
 use core::ffi::CStr;
-use core::fmt::Write;
 use freestone_base::sync::{AtomicBool, AtomicU32, Ordering};
 use freestone_os::{Errno, OutputFile};
 
@@ -112,7 +111,7 @@ fn expand(text: &mut FileName, name: &[u8], number: u32, of: Snapshot) {
         let _ = match letter {
             b'p' => write!(text, "{}", freestone_os::process::id()),
             b'n' => write!(text, "{number}"),
-            b'w' => text.write_str(if of == Snapshot::Peak { "peak" } else { "live" }),
+            b'w' => write!(text, "{}", if of == Snapshot::Peak { "peak" } else { "live" }),
             _ => return false,
         };
         true

@@ -16,7 +16,6 @@
 use crate::api::file_name::FileName;
 use crate::config::path_value::PathValue;
 use core::ffi::CStr;
-use core::fmt::Write;
 use freestone_base::sync::Ordering;
 use freestone_os::{Errno, SharedWords, process};
 

@@ -6,7 +6,7 @@
 
 use crate::config::report_file::ReportFile;
 use crate::stats::Stats;
-use core::fmt::{self, Arguments, Display, Write};
+use core::fmt::{self, Arguments, Display};
 use freestone_base::text::FixedText;
 use freestone_os::process;
 

@@ -23,7 +23,7 @@ use crate::heap_profile::tally::Weight;
 use core::ffi::CStr;
 use core::fmt::{self, Write};
 use freestone_base::sync::{AtomicUsize, Ordering};
-use freestone_base::text::write_character;
+use freestone_base::text::Pieces;
 use freestone_os::{CodeAddress, Errno, OutputFile, read_pieces, with_rows};
 
 /// Which blocks a dump is of.
@@ -54,41 +54,6 @@ const PIECE_BYTES: usize = 2048;
 /// As many where the kernel has no memory to lend.
 const PIECE_BYTES_LEAST: usize = 128;
 
-/// Text that is passed on piece by piece.
-struct Pieces<'a> {
-    bytes: &'a mut [u8],
-    len: usize,
-    sink: &'a mut dyn FnMut(&[u8]) -> Result<(), Errno>,
-    result: Result<(), Errno>,
-}
-
-impl Pieces<'_> {
-    fn flush(&mut self) -> fmt::Result {
-        self.result = (self.sink)(self.bytes.get(..self.len).unwrap_or_default());
-        self.len = 0;
-        self.result.map_err(|_| fmt::Error)
-    }
-}
-
-impl Write for Pieces<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for byte in text.bytes() {
-            if self.len == self.bytes.len() {
-                self.flush()?;
-            }
-            if let Some(place) = self.bytes.get_mut(self.len) {
-                *place = byte;
-                self.len += 1;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_char(&mut self, character: char) -> fmt::Result {
-        write_character(self, character)
-    }
-}
-
 /// Passes on the profile, piece by piece.
 ///
 /// # Errors
@@ -110,12 +75,17 @@ fn write_through(
     of: Snapshot,
     sink: &mut dyn FnMut(&[u8]) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
-    let mut pieces = Pieces { bytes: room, len: 0, sink, result: Ok(()) };
+    let mut result = Ok(());
+    let mut keep = |piece: &[u8]| {
+        result = sink(piece);
+        result.map_err(|_| fmt::Error)
+    };
+    let mut pieces = Pieces::new(room, &mut keep);
     let is_written = stacks(profile, of, &mut pieces).and_then(|()| pieces.flush()).is_ok();
     if !is_written {
-        return pieces.result;
+        return result;
     }
-    read_pieces(c"/proc/self/maps", pieces.bytes, pieces.sink)
+    read_pieces(c"/proc/self/maps", room, sink)
 }
 
 /// Writes the profile to a file, which is created or emptied.

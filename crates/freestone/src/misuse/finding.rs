@@ -97,7 +97,7 @@ impl<'a> Finding<'a> {
         let at = self.at.unwrap_or_else(Site::here);
         let written = freestone_os::with_long_text::<TEXT_BYTES, _>(|text| {
             // Writing into `FixedText` cannot fail.
-            let _ = self.text(&at, text);
+            let _ = self.text(&at, &mut text.writer());
             freestone_os::report_lines(text.as_bytes());
             if settings.report_file().is_set() {
                 append(settings, text);

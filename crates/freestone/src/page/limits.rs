@@ -17,7 +17,7 @@ impl<O: Os> PageHeap<O> {
         if is_large && !self.group_asked.swap(true, Ordering::Relaxed) {
             // This reads files: the lock is dropped, so that no other thread waits meanwhile.
             drop(state);
-            self.ask_group();
+            self.ask_limits();
             state = self.lock();
         }
         let Some(limits) = self.limits() else {
@@ -72,10 +72,14 @@ impl<O: Os> PageHeap<O> {
         state
     }
 
-    /// Makes a part of the control group's limit the soft limit, unless there is one. If it cannot be read now, the next expansion asks again.
-    fn ask_group(&self) {
+    /// Makes a part of the control group's limit the soft limit, unless there is one, and finds out whether mappings are charged. If the group's limit cannot be read
+    /// now, the next expansion asks again.
+    fn ask_limits(&self) {
         if self.settings.sandbox() {
             return;
+        }
+        if self.os.charges_mappings() {
+            self.unmaps.store(true, Ordering::Relaxed);
         }
         match self.os.memory_limit_bytes() {
             Ok(limit) => {

@@ -46,6 +46,8 @@ pub(crate) struct PageHeap<O: Os> {
     pub(super) state: Lock<State, Futex, RANK>,
     /// The control group's limit was read.
     pub(super) group_asked: AtomicBool,
+    /// Long free runs are unmapped when memory was purged.
+    pub(super) unmaps: AtomicBool,
     /// The soft limit was passed, and no thread has made room since.
     pub(super) pressed: AtomicBool,
     /// Bytes that count against the limits and are in no page: of guarded blocks.
@@ -103,6 +105,7 @@ impl<O: Os> PageHeap<O> {
             reach: AtomicUsize::new(0),
             state: Lock::new(State::empty()),
             group_asked: AtomicBool::new(false),
+            unmaps: AtomicBool::new(false),
             pressed: AtomicBool::new(false),
             beside_bytes: AtomicUsize::new(0),
             guards_ran_out: AtomicBool::new(false),

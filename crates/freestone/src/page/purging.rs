@@ -11,6 +11,7 @@ use crate::page::policy::purge_bound::{self, AGE_GROUPS, After, CALL_MOST, Due, 
 use crate::page::runs::{Extent, FreeState, PurgingRun};
 use crate::page::state::State;
 use crate::span::Kind;
+use freestone_base::sync::Ordering;
 use freestone_base::units::{Millis, Moment, Pages};
 use freestone_os::{Inside, Os};
 
@@ -46,7 +47,8 @@ impl<O: Os> PageHeap<O> {
         let new = state.runs.new_free();
         // Other threads that come meanwhile do not count them again.
         state.runs.set_new_free(Pages::ZERO);
-        let mut left = if after == After::Sleep { Pages::MAX } else { CALL_MOST + new };
+        let most = if after == After::Sleep { Pages::MAX } else { CALL_MOST + new };
+        let mut left = most;
         while let Some(first) = self.next_due(&mut state, now, after).filter(|_| left > Pages::ZERO) {
             let (mut runs, mut pages, mut due) = ([const { None }; RUNS_AT_ONCE], Pages::ZERO, Some(first));
             for place in &mut runs {
@@ -60,6 +62,9 @@ impl<O: Os> PageHeap<O> {
             }
             left = left.saturating_sub(pages);
             state = self.purge_taken(state, &mut runs, now);
+        }
+        if left < most {
+            self.unmap_if_charged(&mut state);
         }
         state
     }
@@ -185,6 +190,9 @@ impl<O: Os> PageHeap<O> {
         for (at, taken) in runs.iter_mut().flatten().enumerate() {
             let has_gone = gone >> at & 1 == 1;
             self.purges.count(has_gone, taken.bytes);
+            if !has_gone && how == Purge::DontNeed {
+                self.unmaps.store(true, Ordering::Relaxed);
+            }
             if has_gone && how == Purge::DontNeed && self.os.purge_zeroes() {
                 taken.is_huge = taken.is_huge && !self.forget_huge_pages(&taken.run);
                 taken.kind = Kind::Clean;
@@ -262,7 +270,7 @@ impl<O: Os> PageHeap<O> {
         self.purges.bytes()
     }
 
-    /// Purges all dirty memory now, and what threads have in their caches, also what the kernel would not take back before: it may have been locked. Returns the bytes given back.
+    /// Purges all dirty memory now, and what threads have in their caches, also what the kernel would not take back before. Returns the bytes given back.
     pub(crate) fn purge(&self) -> usize {
         if self.layout().n_pages == 0 {
             return 0;
@@ -277,6 +285,7 @@ impl<O: Os> PageHeap<O> {
         while let Some(run) = state.runs.oldest_dirty() {
             state = self.purge_run(state, run, now);
         }
+        self.unmap_if_charged(&mut state);
         (self.purges.bytes() - before) as usize
     }
 

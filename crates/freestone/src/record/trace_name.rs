@@ -8,7 +8,6 @@
 //! keeps its number. No existing file is overwritten.
 
 use core::ffi::CStr;
-use core::fmt::Write;
 use freestone_base::text::FixedText;
 use freestone_os::process;
 

@@ -89,6 +89,9 @@ unsafe impl Os for Fake {
 
     unsafe fn purge(&self, at: *mut u8, bytes: usize) -> Result<(), Errno> {
         self.wait_while_held();
+        if self.lock().keeps_memory {
+            return Err(Errno::INVAL);
+        }
         // SAFETY: the range is committed, so it is inside the address range, and its contents are not needed.
         let mut state = self.call_or_half_way(|_| unsafe { at.write_bytes(0, self.half(bytes)) })?;
         // SAFETY: the range is committed, and its contents are not needed.
@@ -98,6 +101,9 @@ unsafe impl Os for Fake {
 
     unsafe fn purge_first(&self, ranges: &[MemoryRange]) -> usize {
         self.wait_while_held();
+        if self.lock().keeps_memory {
+            return 0;
+        }
         let mut n = 0;
         let half_way = |state: &mut State| {
             n = ranges.len() / 2;
@@ -239,6 +245,10 @@ unsafe impl Os for Fake {
     fn memory_limit_bytes(&self) -> Result<Option<u64>, Errno> {
         self.wait_while_held();
         Ok(self.call()?.group_bytes)
+    }
+
+    fn charges_mappings(&self) -> bool {
+        self.lock().charges_mappings
     }
 
     fn random(&self) -> u64 {

@@ -99,7 +99,7 @@ fn address_ranges_are_proposed_wherever_they_fit_and_then_where_the_kernel_has_a
 }
 
 /// Runs `f` in a child of this process: it has one thread, so that no other thread maps or unmaps anything meanwhile.
-pub(super) fn in_a_process_of_its_own(f: impl FnOnce() -> bool) -> bool {
+pub(crate) fn in_a_process_of_its_own(f: impl FnOnce() -> bool) -> bool {
     let mut status = 0;
     // SAFETY: the child, a copy of a process of several threads, makes system calls and nothing else.
     match unsafe { libc::fork() } {

@@ -1,6 +1,5 @@
 extern crate std;
 use super::*;
-use core::fmt::Write;
 use proptest::prelude::*;
 use std::string::{String, ToString};
 
@@ -35,7 +34,7 @@ fn a_letter_behind_a_percent_sign_stands_for_something_and_two_signs_for_one() {
 
 #[test]
 fn a_name_need_not_be_utf_8() {
-    let value = |letter, text: &mut FileName| letter == b'p' && text.write_str("7").is_ok();
+    let value = |letter, text: &mut FileName| letter == b'p' && write!(text, "7").is_ok();
     let mut text = FileName::new();
     expand(&mut text, b"/\xff%p%\xff.%", &value);
     assert_eq!(text.as_bytes(), b"/\xff7%\xff.%\0");

@@ -179,6 +179,58 @@ fn reserved_pages_that_others_have_mapped_are_given_up() {
     world.check().unwrap();
 }
 
+/// Of memory that has gone back, the addresses go as well if they are charged: of long runs, which are mapped again when they are needed.
+#[test]
+fn where_mappings_are_charged_long_runs_are_unmapped_once_their_memory_has_gone_back() {
+    for is_charged in [false, true] {
+        let world = World::new(4096);
+        if is_charged {
+            world.os().charge_mappings();
+        }
+        let heap = world.heap();
+        for round in 0..3 {
+            let long: Vec<_> = (0..20).map(|_| allocate(heap, 2 * MIB)).collect();
+            let short: Vec<_> = (0..40).map(|_| allocate(heap, MIB / 2)).collect();
+            long.iter().for_each(|&block| fill(block, round, 2 * MIB));
+            short.iter().for_each(|&block| fill(block, round, MIB / 2));
+            let (mapped, reserved) = (world.os().committed_bytes(), world.shared.pages.stats().reserved_pages);
+            let (go, stay): (Vec<_>, Vec<_>) = short.into_iter().zip(0..).partition(|(_, n)| n % 2 == 0);
+            long.into_iter().chain(go.into_iter().map(|(block, _)| block)).for_each(|block| free(heap, block));
+            world.shared.pages.purge();
+            let (unmapped, stats) = (mapped - world.os().committed_bytes(), world.shared.pages.stats());
+            assert_eq!(unmapped, (stats.reserved_pages - reserved) as usize * PAGE_BYTES);
+            assert!(if is_charged { unmapped >= 40 * MIB } else { unmapped == 0 }, "{unmapped}");
+            assert!(round > 0 || stats.clean_pages >= 10 * 8, "the holes of the short ones stay: {stats:?}");
+            world.check().unwrap();
+            stay.into_iter().for_each(|(block, _)| free(heap, block));
+        }
+        world.check().unwrap();
+    }
+}
+
+/// Any stream, and all memory given back now and then.
+#[test]
+fn streams_live_where_mappings_are_charged() {
+    let most_bytes = if cfg!(miri) { 2 * MIB } else { 8 * MIB };
+    let mix = Mix { ids: 30, least_bytes: 0, most_bytes, most_align: 128 << 10, reallocations_percent: 40 };
+    for seed in 0..if cfg!(miri) { 1 } else { 6 } {
+        let world = World::new(4096);
+        world.os().charge_mappings();
+        world.set(key::DIRTY_MAX, "1m");
+        if seed % 2 == 1 {
+            world.os().keep_memory();
+        }
+        let heap = world.heap();
+        free(heap, allocate(heap, 33 * MIB));
+        let stream = generate(mix, 0, if cfg!(miri) { 30 } else { 300 }, seed);
+        let player = play(&stream, OneHeap { world: &world, heap }, 8);
+        assert!(player.is_ok(), "{seed}: {}", player.err().unwrap());
+        world.shared.pages.purge();
+        assert!(world.shared.pages.stats().reserved_pages > 33 * 16, "{:?}", world.shared.pages.stats());
+        world.check().unwrap();
+    }
+}
+
 fn take(world: &World, pages: u32) -> Option<Run> {
     world.shared.pages.allocate(Pages(pages), Pages(1), Kind::Large)
 }
