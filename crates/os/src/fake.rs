@@ -1,5 +1,7 @@
 //! A fake kernel for tests: it fails on demand, completely or half-way, has its own clock and OS page size, and checks every transition.
 //!
+//! Long because: it has each way in which a kernel fails or differs.
+//!
 //! What a call that fails half-way leaves behind ([`Fake::plan_half_way`]), as kernels of the last ten years do:
 //!
 //! | call | half-way |

@@ -1,5 +1,7 @@
 //! All system calls of the allocators.
 //!
+//! Long because: it has the contract of each call.
+//!
 //! Memory has these states, and most calls are a transition between two of them:
 //!
 //! ```text

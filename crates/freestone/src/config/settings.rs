@@ -149,6 +149,12 @@ impl Settings {
         if ms == NEVER_MS { None } else { u32::try_from(ms).ok() }
     }
 
+    /// Whether the options ask for more free memory to be kept than by default.
+    #[must_use]
+    pub(crate) fn keeps_more(&self) -> bool {
+        self.get(key::DIRTY_MAX) > DEFAULTS[key::DIRTY_MAX]
+    }
+
     /// Free bytes that may stay, whatever their age, in a process that has `in_use_bytes` in use.
     #[must_use]
     pub fn dirty_bound_bytes(&self, in_use_bytes: u64) -> u64 {

@@ -133,7 +133,9 @@ impl<O: Os> PageHeap<O> {
     pub(super) fn purge_in_exchange<'a>(&'a self, state: StateGuard<'a>, pages: Pages) -> StateGuard<'a> {
         let mut state = state;
         if pages < EXCHANGED_LEAST {
-            return state;
+            let dirty = state.runs.counts().of(Kind::Dirty) + state.cached_pages() + self.freed.pages();
+            let has_too_much = dirty > state.dirty_bound(&self.settings);
+            return if has_too_much { self.purge_due(state, self.now(), After::Other) } else { state };
         }
         let growth = state.take_growth();
         let mut grown = self.decay().map_or(Pages::ZERO, |_| growth.min(pages));

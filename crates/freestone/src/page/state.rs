@@ -105,15 +105,22 @@ impl State {
         Pages::in_bytes(settings.dirty_bound_bytes(self.in_use_beside_lists().to_bytes().0 as u64))
     }
 
+    /// Pages that may wait to become dirty, in lists of freed runs or of emptied spans, with those that are. Emptied spans count as in use until they are freed.
+    pub(super) fn listed_bound(&self, settings: &Settings) -> Pages {
+        self.churn.raised(self.basic_bound(settings), self.in_use_beside_lists())
+    }
+
     /// Dirty pages that may stay when a large block is freed; [`Pages::MAX`] once the budget of early purges is spent.
     pub(super) fn early_bound(&mut self, now: Moment, decay: Option<Millis>) -> Pages {
         let in_use = self.in_use_beside_lists();
         self.early_purge.bound(in_use, now, decay)
     }
 
-    /// Dirty pages that may stay, whatever their age.
+    /// Dirty pages that may stay, whatever their age: no more than the program has lately needed beside those in use, unless the options ask for more than by default.
     pub(super) fn dirty_bound(&self, settings: &Settings) -> Pages {
-        self.churn.raised(self.basic_bound(settings), self.in_use_beside_lists())
+        let (bound, in_use) = (self.basic_bound(settings), self.in_use_beside_lists());
+        let needed = if settings.keeps_more() { bound } else { self.churn.needed_beside(in_use) };
+        self.churn.raised(bound.min(needed), in_use)
     }
 
     /// Whether there is memory that will be due by its age alone.

@@ -172,13 +172,12 @@ pub(crate) fn use_new_span<O: Os>(own: Own<'_, O>, class: usize) -> bool {
     true
 }
 
-/// Which memory a new span of a class should have. A class of which the heap has not yet allocated as much as an OS page holds may never need more: most size
+/// Which memory a new span of a class should have. A class of which the heap has never allocated a block may never need more than a few: most size
 /// classes of a small program do not. In dirty memory its span would keep all 64 KiB, in clean memory the OS pages that were carved. Where there are
 /// many heaps, each takes what others have left: their first spans together would be much clean memory.
 fn preference<O: Os>(own: Own<'_, O>, class: usize) -> Prefers {
-    let allocated = own.bins().allocs(class).saturating_mul(block_bytes(class) as u64);
-    let is_rare = allocated < own.shared().os().os_page_bytes() as u64;
-    if is_rare && own.shared().usage.n_heaps() <= FEW_HEAPS { Prefers::Clean } else { Prefers::Dirty }
+    let is_new = own.bins().allocs(class) == 0;
+    if is_new && own.shared().usage.n_heaps() <= FEW_HEAPS { Prefers::Clean } else { Prefers::Dirty }
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! The calls of the fake kernel, and the memory behind them.
 #![allow(unsafe_code)]
 //!
+//! Long because: it has each call.
+//!
 //! # Safety
 //! The address range is one zeroed allocation that is freed or kept with the `Fake`, so committed memory can be used. Parts of it are checked to
 //! lie inside it before they are written to.

@@ -26,6 +26,13 @@ fn blocks(heap: Own<'_, Fake>, pages: usize, n: usize) -> Vec<*mut u8> {
     (0..n).map(|_| heap.allocate(pages * PAGE_BYTES, 1).start).collect()
 }
 
+/// A world in which the options alone bound what may stay: they ask for a byte more than by default.
+fn world_of_options() -> World {
+    let world = World::new(4096);
+    world.set(key::DIRTY_MAX, "16777217");
+    world
+}
+
 /// A heap that has freed `n` blocks of `pages` each, all but the first into a list: the first free sets how much may be there. Returns the last of them.
 fn with_listed(world: &World, pages: usize, n: usize) -> (Own<'_, Fake>, *mut u8) {
     world.spend_early_purges();
@@ -122,7 +129,7 @@ fn each_function_that_purges_empties_the_lists() {
         ("sleep", |world, _| world.shared.pages.sleep(world.shared.pages.wakes(), None, || false)),
     ];
     for (name, empty) in empties {
-        let world = World::new(4096);
+        let world = world_of_options();
         let (heap, _) = with_listed(&world, 4, 6);
         empty(&world, heap);
         assert_eq!(listed(&world), 0, "{name}");
@@ -148,7 +155,7 @@ fn what_is_listed_is_as_old_as_its_free_and_goes_back_without_another_call_of_th
 /// A program of one thread has no background thread: its frees purge what has expired, though each finds its list.
 #[test]
 fn frees_that_find_room_in_lists_purge_what_has_expired() {
-    let world = World::new(4096);
+    let world = world_of_options();
     let (heap, _) = with_listed(&world, 4, 16);
     for n in 0..12 {
         world.os().advance_ms(100);
@@ -161,7 +168,7 @@ fn frees_that_find_room_in_lists_purge_what_has_expired() {
 /// The decay time is a second.
 #[test]
 fn lists_are_emptied_once_in_a_quarter_of_the_decay_time() {
-    let world = World::new(4096);
+    let world = world_of_options();
     let (heap, _) = with_listed(&world, 4, 6);
     let held = blocks(heap, 3, 3);
     world.os().advance_ms(250);
@@ -201,7 +208,7 @@ fn nothing_is_listed_where_nothing_may_stay_or_that_is_too_long() {
 /// What finds no room waits until the lock is next taken: a mass of frees takes it once for 4 MiB.
 #[test]
 fn frees_beyond_the_bound_take_the_lock_for_many() {
-    let world = World::new(4096);
+    let world = world_of_options();
     world.spend_early_purges();
     let heap = world.heap();
     let held = blocks(heap, 4, 78);

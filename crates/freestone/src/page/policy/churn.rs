@@ -1,5 +1,8 @@
 //! Churn: whether memory comes and goes, and how much dirty memory may stay for it.
 //!
+//! A program needs no more dirty memory than makes up, with what is in use, the recent peak of memory in use, and a margin for what does not fit the blocks that come
+//! next. In a small program that is less than the bound of the options. `docs/decisions/0092-memory-of-small-servers.md` has the measurements.
+//!
 //! A program that frees and allocates the same memory in turn pays for purging with page faults (a block of 32 MiB: 16 ms, measured). When
 //! memory beyond the bound was purged and is needed again within the decay time, the purge was wasted. Two rules raise the bound then:
 //!
@@ -19,8 +22,14 @@ const DIRTY_FACTOR: u64 = 8;
 /// Memory in use and dirty memory together may be this multiple of the recent peak of memory in use: 11/10.
 const PEAK_SHARE: (u64, u64) = (11, 10);
 
-/// Or this much more than the recent peak, if that is more: 16 MiB.
-const PEAK_MARGIN: u64 = 256;
+/// Or this much more than the recent peak, if that is more: 16 MiB, but no more than [`margin`].
+const PEAK_MARGIN: Pages = Pages(256);
+
+/// See [`margin`].
+const MARGIN_PART: u32 = 4;
+
+/// See [`margin`].
+const MARGIN_LEAST: Pages = Pages(16);
 
 /// Of what was purged in vain one part in this many may stay dirty.
 const WASTED_SHARE: u32 = 2;
@@ -120,19 +129,36 @@ impl Churn {
         }
     }
 
+    /// The recent peak of pages in use.
+    fn recent_peak(&self) -> Pages {
+        self.peaks[0].max(self.peaks[1])
+    }
+
+    /// Pages that the program has lately needed beside those in use, and a margin.
+    pub(in crate::page) fn needed_beside(&self, in_use: Pages) -> Pages {
+        let recent = self.recent_peak();
+        (recent + margin(recent)).saturating_sub(in_use)
+    }
+
     /// Dirty pages that may stay, whatever their age: `bound`, or more while memory comes and goes.
     pub(in crate::page) fn raised(&self, bound: Pages, in_use: Pages) -> Pages {
-        let recent = self.peaks[0].max(self.peaks[1]);
+        let recent = self.recent_peak();
         let bursts = Pages(self.wasted.0 / WASTED_SHARE).min(recent.saturating_sub(in_use));
         let bound = bound.max(bursts);
         if self.useful.is_none() {
             return bound;
         }
+        let with_margin = u64::from((recent + PEAK_MARGIN.min(margin(recent))).0);
         let (in_use, recent) = (u64::from(in_use.0), u64::from(recent.0));
-        let total = (recent * PEAK_SHARE.0 / PEAK_SHARE.1).max(recent + PEAK_MARGIN);
+        let total = (recent * PEAK_SHARE.0 / PEAK_SHARE.1).max(with_margin);
         let raised = total.saturating_sub(in_use).min(DIRTY_FACTOR * in_use);
         bound.max(Pages::saturating_from(raised))
     }
+}
+
+/// What does not fit the blocks that come next, and may stay beside a peak: a quarter of it, or 1 MiB if that is more.
+fn margin(peak: Pages) -> Pages {
+    Pages(peak.0 / MARGIN_PART).max(MARGIN_LEAST)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::{bring_batch, refill};
 use crate::config::{Settings, key};
 use crate::size_class::{block_bytes, class_of};
-use crate::testing::{World, free};
+use crate::testing::{World, fill, free};
 use crate::thread::heap::own::Own;
 use crate::thread::{flush, upkeep};
 use freestone_base::units::PAGE_BYTES;
@@ -252,4 +252,23 @@ fn a_class_leaves_dirty_memory_to_others_until_it_has_filled_an_os_page_if_heaps
         blocks.into_iter().for_each(|block| free(heap, block));
         world.check().unwrap();
     }
+}
+
+/// A heap that is built and freed again and again, with one block of a class that it has no other of: that class gets clean memory once.
+#[test]
+fn a_class_of_which_little_is_used_takes_dirty_memory_from_its_second_span_on() {
+    let world = World::new(4096);
+    let heap = world.heap();
+    let mut with_memory = Vec::new();
+    for _ in 0..12 {
+        let blocks: Vec<_> = (0..2000).map(|_| heap.allocate(320, 1).start).collect();
+        let rare = heap.allocate(32, 1).start;
+        blocks.iter().for_each(|&block| fill(block, 1, 320));
+        free(heap, rare);
+        blocks.into_iter().for_each(|block| free(heap, block));
+        let stats = world.shared.pages.stats();
+        with_memory.push(stats.small_pages + stats.dirty_pages);
+    }
+    assert!(with_memory[11] <= with_memory[1] + 1, "{with_memory:?}");
+    world.check().unwrap();
 }

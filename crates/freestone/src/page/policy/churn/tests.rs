@@ -66,7 +66,23 @@ fn used_and_dirty_memory_may_be_a_tenth_more_than_the_recent_peak_and_dirty_memo
     small.note_in_use(Pages(1000));
     small.note_purge_for_amount(Pages(40), Moment(0));
     small.note_fresh(Pages(40), true, DECAY, || Moment(0));
-    assert_eq!(small.raised(BOUND, Pages(900)), Pages(356), "16 MiB more than the peak, for small programs");
+    assert_eq!(small.raised(BOUND, Pages(900)), Pages(350), "a quarter more than the peak, for small programs");
+    small.note_in_use(Pages(2000));
+    assert_eq!(small.raised(BOUND, Pages(1900)), Pages(356), "or 16 MiB, which is less from some size on");
+}
+
+#[test]
+fn what_is_needed_is_what_lacks_to_the_recent_peak_and_a_quarter_of_it_and_at_least_1_mib() {
+    let mut churn = Churn::NONE;
+    assert_eq!(churn.needed_beside(Pages(10)), Pages(6));
+    for (peak, in_use, needed) in [(40, 40, 16), (40, 0, 56), (40, 60, 0), (400, 400, 100), (400, 100, 400)] {
+        churn.note_in_use(Pages(peak));
+        assert_eq!(churn.needed_beside(Pages(in_use)), Pages(needed), "{in_use} of {peak} in use");
+    }
+    churn.pass_time(Moment(1000), DECAY, Pages(100));
+    assert_eq!(churn.needed_beside(Pages(100)), Pages(400), "the peak of the period before counts");
+    churn.pass_time(Moment(2000), DECAY, Pages(100));
+    assert_eq!(churn.needed_beside(Pages(100)), Pages(25));
 }
 
 #[test]

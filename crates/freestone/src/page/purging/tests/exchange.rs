@@ -46,6 +46,7 @@ fn of_much_dirty_memory_only_as_much_goes_back_as_a_block_takes() {
 #[test]
 fn freed_runs_in_lists_go_back_in_exchange_for_the_clean_pages_that_a_block_grows_into() {
     let world = World::hardened(4096, "off");
+    world.set(key::DIRTY_MAX, "17m");
     let pages = &world.shared.pages;
     world.spend_early_purges();
     let runs = [(); 3].map(|()| [10, 1].map(|n| take_run(&world, n)));
@@ -103,8 +104,9 @@ fn as_many_dirty_pages_go_back_in_exchange_as_are_more_in_use_than_ever_but_no_m
     // Pages that come into use one by one, of a block, and how many go back: of 746 in use at the most 740 are gone when the block comes.
     for (n_single, n_taken, n_purged) in [(0, 740, 0), (0, 765, 25), (1000, 100, 100)] {
         let world = World::hardened(4096, "off");
+        world.set(key::DIRTY_MAX, "17m");
         // There was more dirty than the bound: nothing goes back for other reasons.
-        dirty_mib(&world, 17);
+        dirty_mib(&world, 18);
         world.shared.pages.purge();
         let runs = [(); 6].map(|()| [40, 1].map(|n| take_run(&world, n)));
         let high = take_run(&world, 500);
@@ -117,6 +119,27 @@ fn as_many_dirty_pages_go_back_in_exchange_as_are_more_in_use_than_ever_but_no_m
         let _block = take_run(&world, n_taken);
         assert_eq!(dirty_bytes(&world) >> PAGE_BYTES_LOG2, 240 - n_purged, "{n_single}, {n_taken} pages");
         world.check().unwrap();
+    }
+}
+
+/// Dirty runs that are too short for the blocks that come, which take clean pages, few at a time: with what is in use, no more stays than was in use lately, and a quarter.
+#[test]
+fn what_is_dirty_and_too_short_goes_back_beyond_what_the_program_has_needed() {
+    for (dirty_max, stays) in [("16m", false), ("17m", true)] {
+        let world = World::hardened(4096, "off");
+        world.set(key::DIRTY_MAX, dirty_max);
+        world.spend_early_purges();
+        let runs: Vec<_> = (0..60).map(|_| [2, 1].map(|n| take_run(&world, n))).collect();
+        for [dirty, _wall] in runs {
+            world.shared.pages.free(dirty);
+        }
+        let blocks: Vec<_> = (0..40).map(|_| take_run(&world, 3)).collect();
+        let (dirty, in_use) = (dirty_bytes(&world) >> PAGE_BYTES_LOG2, 60 + 40 * 3);
+        let needed = in_use + in_use / 4;
+        assert_eq!(dirty == 120, stays, "{dirty} dirty pages with {dirty_max}");
+        assert!(stays || (16..=needed - in_use).contains(&dirty), "{dirty} dirty pages of {needed}");
+        world.check().unwrap();
+        drop(blocks);
     }
 }
 
