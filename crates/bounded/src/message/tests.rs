@@ -12,7 +12,10 @@ pub(crate) fn expect_messages_for_c(
     for code in codes {
         let mut text = FixedText::<256>::new();
         let error = FreestoneError { code, ..FreestoneError::NONE };
-        assert!(describe(error, &mut text.writer()).is_some_and(|written| written.is_ok()), "{code} is a code of the family");
+        assert!(
+            describe(error, &mut text.writer()).is_some_and(|written| written.is_ok()),
+            "{code} is a code of the family"
+        );
         let text = str::from_utf8(text.as_bytes()).expect("a message is text");
         let only_in_rust = ["FIRST", "REGIONS", "fallback", "its type"];
         assert!(!only_in_rust.iter().any(|word| text.contains(word)), "{code}: {text}");

@@ -261,7 +261,7 @@ fn a_class_of_which_little_is_used_takes_dirty_memory_from_its_second_span_on() 
     let heap = world.heap();
     let mut with_memory = Vec::new();
     for _ in 0..12 {
-        let blocks: Vec<_> = (0..2000).map(|_| heap.allocate(320, 1).start).collect();
+        let blocks: Vec<_> = (0..8000).map(|_| heap.allocate(320, 1).start).collect();
         let rare = heap.allocate(32, 1).start;
         blocks.iter().for_each(|&block| fill(block, 1, 320));
         free(heap, rare);

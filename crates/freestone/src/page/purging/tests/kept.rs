@@ -35,6 +35,10 @@ fn what_the_kernel_would_not_take_back_is_unmapped_if_it_is_long() {
         let world = World::new(4096);
         world.set(key::DIRTY_MAX, "1m");
         world.set(key::PURGE, purge);
+        // Else nothing would be unmapped that goes back lazily, whatever the option.
+        if purge == "free" {
+            world.os().charge_mappings();
+        }
         let heap = world.heap();
         let blocks: Vec<_> = (0..60).map(|_| heap.allocate(MIB, 1).start).collect();
         world.os().keep_memory();
@@ -47,7 +51,7 @@ fn what_the_kernel_would_not_take_back_is_unmapped_if_it_is_long() {
         } else {
             (stats.reserved_pages, stats.stuck_pages)
         };
-        assert!(most >= 58 * 16 && rest < 16, "{purge}: {stats:?}");
+        assert!(most >= 58 * 16 && rest < 128, "{purge}: {stats:?}");
         let again: Vec<_> = (0..20).map(|_| heap.allocate(3 * MIB, 1).start).collect();
         again.iter().for_each(|&block| fill(block, 1, 3 * MIB));
         world.check().unwrap();
