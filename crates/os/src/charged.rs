@@ -1,7 +1,7 @@
 //! Whether what a process maps is charged to it, memory behind it or not.
 
 use crate::file::{number, read};
-use rustix::process::{Resource, getrlimit};
+use crate::kernel::process_facts::has_limit_of_mappings;
 
 /// `vm.overcommit_memory`: the kernel promises no more than it has.
 const PROMISES_NO_MORE: u64 = 2;
@@ -10,8 +10,7 @@ const PROMISES_NO_MORE: u64 = 2;
 /// `vm.overcommit_memory` is 2. `false` if the kernel does not say.
 #[must_use]
 pub(crate) fn mappings_are_charged() -> bool {
-    let is_limited = |resource| getrlimit(resource).current.is_some();
-    is_limited(Resource::As) || is_limited(Resource::Data) || {
+    has_limit_of_mappings() || {
         let mut text = [0; 8];
         read(c"/proc/sys/vm/overcommit_memory", &mut text).ok().and_then(number) == Some(PROMISES_NO_MORE)
     }

@@ -16,7 +16,7 @@ pub(super) static TEXTS: &[(&str, &str)] = &[
     // dirty_max
     (
         "16m",
-        "the most free memory that is kept for reuse, whatever its age: this, or a tenth of the memory in use if that is more, but up to the default no more than the program has lately used at once, a quarter of that and 1 MiB; while large blocks come and go, up to what was in use lately and a tenth of it, at most eight times what is in use; after bursts, half of what came and went",
+        "the most free memory that is kept for reuse, whatever its age: this, or a tenth of the memory in use if that is more, but unless it is above the default, with what is in use, no more than was in use lately and a quarter of that, or 1 MiB; while large blocks come and go, up to what was in use lately and a tenth of it, at most eight times what is in use; after bursts, half of what came and went",
     ),
     // background
     (

@@ -99,7 +99,7 @@ impl<O: Os> PageHeap<O> {
     /// Sets how much may be listed: with what is dirty, and in the lists of freed runs, as much as the bound, but a quarter of it in any case; nothing if more than that is dirty.
     #[inline(never)]
     pub(super) fn bound_emptied(&self, state: &State) {
-        let (dirty, bound) = (state.runs.counts().of(Kind::Dirty), state.listed_bound(&self.settings));
+        let (dirty, bound) = (state.runs.counts().of(Kind::Dirty), state.emptied_bound(&self.settings));
         let most = bound.saturating_sub(dirty + self.freed.pages()).max(Pages(bound.0 / SHARE)).min(MOST);
         self.emptied.set_most(if dirty > bound { Pages::ZERO } else { most });
     }

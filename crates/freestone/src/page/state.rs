@@ -105,8 +105,8 @@ impl State {
         Pages::in_bytes(settings.dirty_bound_bytes(self.in_use_beside_lists().to_bytes().0 as u64))
     }
 
-    /// Pages that may wait to become dirty, in lists of freed runs or of emptied spans, with those that are. Emptied spans count as in use until they are freed.
-    pub(super) fn listed_bound(&self, settings: &Settings) -> Pages {
+    /// Pages of emptied spans that may wait in lists, with those that are dirty. They count as in use until they are freed, so what is needed beside them is not known.
+    pub(super) fn emptied_bound(&self, settings: &Settings) -> Pages {
         self.churn.raised(self.basic_bound(settings), self.in_use_beside_lists())
     }
 

@@ -4,7 +4,7 @@
 //! # Safety
 //! The C library's `getauxval` and `environ` are valid from the program's first instruction on, and nothing here writes to them.
 
-use crate::file;
+use crate::{file, process};
 use core::ffi::{c_char, c_int};
 use core::{mem, ptr};
 #[cfg(target_os = "android")]
@@ -31,6 +31,21 @@ pub(crate) fn told_at_start(key: libc::c_ulong) -> usize {
     }
     // SAFETY: getauxval takes any key and touches only the auxiliary vector.
     unsafe { libc::getauxval(key) as usize }
+}
+
+/// Whether there is a limit of the process's addresses or of its data; `false` if the kernel does not say. The C library's function: rustix takes it that the kernel
+/// does, and a filter may refuse that.
+pub(crate) fn has_limit_of_mappings() -> bool {
+    let is_limited = |resource| {
+        let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+        // SAFETY: the call writes one `rlimit`.
+        let is_told = unsafe { libc::getrlimit(resource, &raw mut limit) } == 0;
+        is_told && limit.rlim_cur != libc::RLIM_INFINITY
+    };
+    let errno = process::errno();
+    let has_limit = is_limited(libc::RLIMIT_AS) || is_limited(libc::RLIMIT_DATA);
+    process::set_errno(errno);
+    has_limit
 }
 
 /// The environment: an array of C strings that ends in null.
