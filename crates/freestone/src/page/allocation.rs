@@ -9,6 +9,7 @@
 
 use crate::page::page_heap::{OwnedRun, PageHeap, StateGuard};
 use crate::page::policy::growth;
+use crate::page::policy::guarding::Wanted;
 use crate::page::policy::large_cache_share::FILLED;
 use crate::page::run_lists::{LENGTHS, Numbers};
 use crate::page::runs::{Extent, FreeState};
@@ -16,6 +17,9 @@ use crate::page::state::State;
 use crate::span::{Kind, PageIndex};
 use freestone_base::units::{Bytes, Pages};
 use freestone_os::Os;
+
+/// A huge page of most processors, 2 MiB.
+const HUGE_PAGE: Pages = Pages(32);
 
 /// A block may consist of dirty and other pages if at most one part in this many is not dirty.
 const MIXED_SHARE: u32 = 2;
@@ -78,9 +82,10 @@ impl Request {
     }
 
     /// Whether a guard belongs behind new memory. Before room to grow into it would be lost soon. Blocks with huge pages end where the next one
-    /// starts: a guard between them would keep free ones apart by the rest of a huge page.
-    fn has_guard(&self) -> bool {
-        !self.grows() && !self.is_huge
+    /// starts: a guard between them would keep free ones apart by the rest of a huge page. Who aligns a block to a huge page may request one for all of it: the kernel
+    /// gives none where there is a guard, so that it has one only if all are wanted.
+    fn has_guard(&self, wanted: Wanted) -> bool {
+        !self.grows() && !self.is_huge && (self.align < HUGE_PAGE || wanted != Wanted::WhereCheap)
     }
 }
 
@@ -255,7 +260,7 @@ impl<O: Os> PageHeap<O> {
         if request.kind == Kind::Large {
             state.begin_large(pages.first);
         }
-        self.guard_behind(state, request.kind, pages, is_clean && request.has_guard());
+        self.guard_behind(state, request.kind, pages, is_clean && request.has_guard(self.guards_wanted(request.kind)));
         Some(Run::new(pages, is_clean))
     }
 
@@ -285,8 +290,8 @@ impl<O: Os> PageHeap<O> {
     fn take_clean(&self, state: StateGuard<'_>, request: Request) -> Option<Run> {
         let mut state = self.keep_limits(state, request.pages)?;
         let searched = request.searched()?;
-        let guard =
-            if request.has_guard() { self.guard_room(&state, request.kind, request.pages) } else { Pages::ZERO };
+        let has_guard = request.has_guard(self.guards_wanted(request.kind));
+        let guard = if has_guard { self.guard_room(&state, request.kind, request.pages) } else { Pages::ZERO };
         let page = match state.runs.find_clean_before_guard(searched, guard) {
             Some(page) => {
                 let is_large = request.kind == Kind::Large;

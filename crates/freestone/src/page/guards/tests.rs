@@ -54,6 +54,21 @@ fn new_large_blocks_have_guards_on_both_sides_at_every_level_but_off() {
     }
 }
 
+/// As x264 allocates its frames: the program asks for a huge page in the whole 2 MiB, of which the block has most. At `full` it gets a guard instead.
+#[test]
+fn a_block_that_is_aligned_to_a_huge_page_has_a_guard_at_full_only() {
+    for (level, align, expected) in
+        [("default", 2 * MIB, false), ("checks", 2 * MIB, false), ("full", 2 * MIB, true), ("default", MIB, true)]
+    {
+        let world = World::hardened(4096, level);
+        let block = world.heap().allocate(30 * PAGE_BYTES, align).start;
+        // A watched heap may have taken a page more than the block needs.
+        let has = (30..=31).any(|n| is_guarded(&world, block, n * PAGE_BYTES));
+        assert_eq!(has, expected, "{level}, aligned to {align}");
+        world.check().unwrap();
+    }
+}
+
 #[test]
 fn a_guard_has_no_memory_and_counts_against_no_limit() {
     let world = World::new(4096);
