@@ -160,21 +160,25 @@ static void replace(void) {
     }
 }
 
-/* Allocates and frees 60 MB of long blocks, and of short ones, and gives all back. */
-static void use_much(void) {
+/* Allocates and frees `n` blocks, at most 40,000, and gives all back. */
+static void use_blocks(size_t n, size_t bytes) {
     static void *volatile blocks[40000];
-    for (size_t n = 60, bytes = 1000000; n <= 40000; n = n < 40000 ? 40000 : SIZE_MAX, bytes = 1500) {
-        for (size_t i = 0; i < n; i++) {
-            if (!(blocks[i] = malloc(bytes))) {
-                _exit(4);
-            }
-            memset(blocks[i], 1, bytes);
+    for (size_t i = 0; i < n; i++) {
+        if (!(blocks[i] = malloc(bytes))) {
+            _exit(4);
         }
-        for (size_t i = 0; i < n; i++) {
-            free(blocks[i]);
-        }
-        malloc_trim(0);
+        memset(blocks[i], 1, bytes);
     }
+    for (size_t i = 0; i < n; i++) {
+        free(blocks[i]);
+    }
+    malloc_trim(0);
+}
+
+/* 60 MB of long blocks, and of short ones. */
+static void use_much(void) {
+    use_blocks(60, 1000000);
+    use_blocks(40000, 1500);
 }
 
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
@@ -221,20 +225,17 @@ int main(int argc, char **argv) {
         freed_without_memory();
     } else if (!strcmp(part, "freed_by_another")) {
         freed_by_another();
-    } else if (!strcmp(part, "locked")) {
+    } else if (!strcmp(part, "locked") || !strcmp(part, "locked_and_freed")) {
         if (mlockall(MCL_CURRENT | MCL_FUTURE)) {
             say("refused", 0);
             return 0;
         }
-        free(malloc(100));
-        free(malloc(100000));
-        say("resident", status("VmRSS"));
-    } else if (!strcmp(part, "locked_and_freed")) {
-        if (mlockall(MCL_CURRENT | MCL_FUTURE)) {
-            say("refused", 0);
-            return 0;
+        if (!strcmp(part, "locked")) {
+            free(malloc(100));
+            free(malloc(100000));
+        } else {
+            use_much();
         }
-        use_much();
         say("resident", status("VmRSS"));
     } else if (!strcmp(part, "threads_after")) {
         use_much();

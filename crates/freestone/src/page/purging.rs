@@ -85,7 +85,7 @@ impl<O: Os> PageHeap<O> {
     fn next_due(&self, state: &mut StateGuard<'_>, now: Moment, after: After) -> Option<Extent> {
         let (decay, bound) = (self.decay(), state.dirty_bound(&self.settings));
         let beside_lists = |state: &State| state.runs.counts().of(Kind::Dirty) + state.cached_pages();
-        if beside_lists(state) + self.freed.pages() > bound {
+        if self.may_become_dirty(state) > bound {
             self.empty_caches(state, now);
         }
         let early_bound = state.early_bound(now, decay);
@@ -126,6 +126,12 @@ impl<O: Os> PageHeap<O> {
         }
     }
 
+    /// Pages that are dirty, or will be when caches and lists of freed runs are emptied.
+    #[inline]
+    fn may_become_dirty(&self, state: &State) -> Pages {
+        state.runs.counts().of(Kind::Dirty) + state.cached_pages() + self.freed.pages()
+    }
+
     /// Purges dirty pages, oldest first, in exchange for `pages` that a large block has taken, some or all of them clean: what is dirty and too short for
     /// the block is not to add to the program's peak. If more is in use than ever, as many as that is more, at most as many as the block has: all that a
     /// program ever purges so is no more than its peak. Beyond that, in a program that had more dirty than the bound, what is beyond it now; in others, as many
@@ -133,8 +139,7 @@ impl<O: Os> PageHeap<O> {
     pub(super) fn purge_in_exchange<'a>(&'a self, state: StateGuard<'a>, pages: Pages) -> StateGuard<'a> {
         let mut state = state;
         if pages < EXCHANGED_LEAST {
-            let dirty = state.runs.counts().of(Kind::Dirty) + state.cached_pages() + self.freed.pages();
-            let has_too_much = dirty > state.dirty_bound(&self.settings);
+            let has_too_much = self.may_become_dirty(&state) > state.dirty_bound(&self.settings);
             return if has_too_much { self.purge_due(state, self.now(), After::Other) } else { state };
         }
         let growth = state.take_growth();

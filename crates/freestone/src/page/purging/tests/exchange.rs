@@ -133,13 +133,12 @@ fn what_is_dirty_and_too_short_goes_back_beyond_what_the_program_has_needed() {
         for [dirty, _wall] in runs {
             world.shared.pages.free(dirty);
         }
-        let blocks: Vec<_> = (0..40).map(|_| take_run(&world, 3)).collect();
+        let _blocks: Vec<_> = (0..40).map(|_| take_run(&world, 3)).collect();
         let (dirty, in_use) = (dirty_bytes(&world) >> PAGE_BYTES_LOG2, 60 + 40 * 3);
         let needed = in_use + in_use / 4;
         assert_eq!(dirty == 120, stays, "{dirty} dirty pages with {dirty_max}");
         assert!(stays || (16..=needed - in_use).contains(&dirty), "{dirty} dirty pages of {needed}");
         world.check().unwrap();
-        drop(blocks);
     }
 }
 
